@@ -59,7 +59,7 @@ class Runs:
         """
         from loadgen import BadInput, RunSettings
         from loadgen.config import output_check
-        from loadgen.config.run_fields import python_names
+        from loadgen.errors import setting, written_as
 
         asked = (given or RunSettings()).replace(**fields)
         if (asked.engine, asked.base_url, asked.host, asked.port) == (None,) * 4:
@@ -78,14 +78,8 @@ class Runs:
                 result_dir=self._folder,
                 result_filename=f"{file_name(self._test.nodeid)}{again}.json",
             )
-        try:
-            with python_names():
-                output_check.check_writable(asked)
-        except BadInput as error:
-            field = (
-                SAVE if self._folder is not None and error.field == "result_dir" else error.field
-            )
-            raise BadInput(field, error.problem, error.remedy) from error
+        with written_as({setting.result_dir: (SAVE,)} if self._folder is not None else {}):
+            output_check.check_writable(asked)
         return asked
 
     def failure(self, error: "LoadgenError") -> BaseException:

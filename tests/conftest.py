@@ -30,6 +30,7 @@ from loadgen.core import (
     sse,
 )
 from loadgen.engines.sim import emit, outlet, planned
+from loadgen.errors import FLAGS, Spelling, spelled
 from tests.helpers.thinning import UNIT_EXAMPLES, few_cases, is_thinned
 
 pytest_plugins = ["loadgen.testing.fixtures"]
@@ -182,3 +183,17 @@ if DEBUG:
 
 def _live() -> list[object]:
     return [module.live() for module in COUNTING]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def flags_in_errors() -> Iterator[None]:
+    """Errors name settings by their flags, as those of a command do."""
+    with spelled(FLAGS):
+        yield
+
+
+@pytest.fixture
+def arguments_in_errors() -> Iterator[None]:
+    """Errors name settings as arguments, as those of a program do."""
+    with spelled(Spelling()):
+        yield

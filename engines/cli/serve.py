@@ -1,13 +1,13 @@
 """`loadgen serve`: run one server in the foreground until the user stops it."""
 
 import argparse
-import contextlib
 import json
 import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from loadgen.config.option import flag
@@ -15,7 +15,7 @@ from loadgen.engines.kinds.engine import Engine, Launch
 from loadgen.engines.kinds.knobs import KNOBS, own_knobs
 from loadgen.engines.launch.launcher import SHOWN_PORT, Launcher
 from loadgen.engines.launch.server import GRACE_S, READY_S
-from loadgen.errors import BadInput
+from loadgen.errors import Place, placed, setting
 from loadgen.util.argument_parser import OneLineParser, integer, integer_within, number
 from loadgen.util.terminal_text import printable
 
@@ -41,7 +41,7 @@ def serve_engine(engine: Engine, argv: Sequence[str]) -> int:
     names = (*KNOBS, *own_knobs(engine.knobs()))
     knobs = {name: value for name in names if (value := getattr(flags, name)) is not None}
     devices = tuple(flags.devices.split(",")) if flags.devices else ()
-    with _errors_name_flags(flags):
+    with placed(partial(_as_flag, flags)):
         where = {"host": flags.host, "port": flags.port, "devices": devices}
         if flags.dry_run:
             where["port"] = flags.port or SHOWN_PORT
@@ -172,16 +172,10 @@ _ARGUMENTS: dict[type, dict[str, Any]] = {
 }
 
 
-@contextlib.contextmanager
-def _errors_name_flags(flags: argparse.Namespace) -> Iterator[None]:
-    """Name the field of a BadInput by its flag on the command line."""
-    try:
-        yield
-    except BadInput as error:
-        name, *part = error.field.split(".")
-        if name not in vars(flags):
-            raise
-        raise BadInput(".".join([flag(name), *part]), error.problem, error.remedy) from error
+def _as_flag(flags: argparse.Namespace, path: Place) -> Place:
+    """Return where a setting of the engine was written: in its flag, if it has one."""
+    name, *part = str(path[0]).split(".")
+    return (".".join((setting(name), *part)), *path[1:]) if name in vars(flags) else path
 
 
 def _handle(signals: Sequence[signal.Signals], handler: Callable[[], None]) -> None:

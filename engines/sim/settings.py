@@ -3,109 +3,57 @@ command line.
 """
 
 import argparse
-import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from loadgen.engines.sim.deployment import COSTS, FORMATS, KV_BYTES, PROFILES, profile_settings
+from loadgen.config.option import (
+    FINITE,
+    FROM_0,
+    FROM_1,
+    Range,
+    argument,
+    check_options,
+    flag,
+    options,
+    options_about,
+)
+from loadgen.engines.sim.deployment import COSTS, PROFILES, profile_settings
 from loadgen.engines.sim.scheduler import Limits, StepCosts
-from loadgen.errors import BadInput
+from loadgen.errors import FLAGS, BadInput, spelled
 from loadgen.util.argument_parser import OneLineParser
 
-
-def setting(
-    default: Any,
-    text: str,
-    *,
-    minimum: float | None = None,
-    maximum: float = math.inf,
-    choices: Sequence[str] = (),
-    short: str = "",
-) -> Any:
-    """Declare a field that is a flag.
-
-    Args:
-        default: The default.
-        text: Help line of the flag.
-        minimum, maximum: Range of a number; None: it has none.
-        choices: The words that it takes; empty: any.
-        short: A short name of the flag; empty: none.
-    """
-    metadata = {
-        "help": text,
-        "minimum": minimum,
-        "maximum": maximum,
-        "choices": tuple(choices),
-        "short": short,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-cost = partial(setting, minimum=0)  # a field for a time that a step or a request takes
-
-
-def flag(name: str) -> str:
-    """Return the flag of a field."""
-    return "--" + name.replace("_", "-")
-
-
-def check(settings: Any) -> None:
-    """Check the fields of a dataclass against their declared ranges and choices.
-
-    Raises:
-        BadInput: A number is out of range, or a word is not one of the choices.
-    """
-    for field in dataclasses.fields(settings):
-        value = getattr(settings, field.name)
-        about = field.metadata
-        minimum = about["minimum"]
-        maximum = about["maximum"]
-        choices = about["choices"]
-        if minimum is not None and not (minimum <= value <= maximum and value < math.inf):
-            bounds = f"{minimum} or more" if maximum == math.inf else f"{minimum} to {maximum}"
-            raise BadInput(flag(field.name), f"{value} is out of range", f"give {bounds}")
-        if choices and value not in choices:
-            words = ", ".join(filter(None, choices))
-            raise BadInput(flag(field.name), f"unknown value {value!r}", f"use one of {words}")
+sim_option = options_about("")
+cost = partial(sim_option, range=FROM_0)  # a time that a step or a request takes
 
 
 def add(parser: argparse.ArgumentParser, settings: type, title: str) -> None:
-    """Add a flag for every field of a dataclass; the parsed result has only the flags that were
-    given.
+    """Add a flag for every field of a settings class; the parsed result has only the flags that
+    were given.
     """
     group = parser.add_argument_group(title)
-    for field in dataclasses.fields(settings):
-        names = [flag(field.name), *filter(None, [field.metadata["short"]])]
-        text = field.metadata["help"].replace("%", "%%")
-        if isinstance(field.default, bool):
-            action = argparse.BooleanOptionalAction
-            group.add_argument(
-                *names, action=action, default=argparse.SUPPRESS, help=f"{text} ({field.default})"
-            )
-            continue
+    for declared in options(settings).values():
+        default = declared.default
+        form: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
+        if not isinstance(default, bool):
+            form = argument(declared) | {"metavar": type(default).__name__.upper()}
+        text = declared.help.replace("%", "%%")
         group.add_argument(
-            *names,
-            type=type(field.default),
+            *filter(None, (flag(declared.name), declared.alias)),
+            **form,
             default=argparse.SUPPRESS,
-            metavar=type(field.default).__name__.upper(),
-            help=f"{text} ({field.default})" if field.default != "" else text,
+            help=f"{text} ({default})" if default != "" else text,
         )
 
 
 def given(flags: argparse.Namespace, settings: type) -> dict[str, Any]:
-    """Return the fields of a dataclass that were given on the command line."""
-    return {
-        field.name: getattr(flags, field.name)
-        for field in dataclasses.fields(settings)
-        if field.name in flags
-    }
+    """Return the fields of a settings class that were given on the command line."""
+    return {name: getattr(flags, name) for name in options(settings) if name in flags}
 
 
-POLICIES = FCFS, PRIORITY = ("fcfs", "priority")
+PRIORITY = "priority"
 # Settings of GPUs and models, which only a profile has.
 NEEDS_PROFILE = (
     "tensor_parallel_size",
@@ -128,52 +76,62 @@ class SimSettings:
         BadInput: A value is out of range, or two contradict each other.
     """
 
-    host: str = setting("127.0.0.1", "address to listen on")
-    port: int = setting(8000, "port to listen on; 0 takes a free one", minimum=0, maximum=65535)
-    served_model_name: str = setting("sim", "model name that requests must use")
-    lora_modules: str = setting(
+    host: str = sim_option("127.0.0.1", "address to listen on")
+    port: int = sim_option(
+        8000, "port to listen on; 0 takes a free one", range=Range("0 to 65535", 0, 65535)
+    )
+    served_model_name: str = sim_option("sim", "model name that requests must use")
+    lora_modules: str = sim_option(
         "", "names of LoRA adapters that requests may use in its place, with commas"
     )
-    seed: int = setting(0, "seed of the answers' words and lengths, and of the noise")
-    noise_seed: int = setting(
+    seed: int = sim_option(0, "seed of the answers' words and lengths, and of the noise")
+    noise_seed: int = sim_option(
         0, "added to --seed for the noise alone; a study gives each start another one"
     )
 
-    profile: str = setting(
+    profile: str = sim_option(
         "", f"GPU and model whose costs and sizes are simulated: {', '.join(PROFILES)}"
     )
-    tensor_parallel_size: int = setting(
-        1, "GPUs of the profile that share each layer", minimum=1, short="-tp"
+    tensor_parallel_size: int = sim_option(
+        1, "GPUs of the profile that share each layer", range=FROM_1, alias="-tp"
     )
-    pipeline_parallel_size: int = setting(
-        1, "groups of its layers, each on its own GPUs", minimum=1, short="-pp"
+    pipeline_parallel_size: int = sim_option(
+        1, "groups of its layers, each on its own GPUs", range=FROM_1, alias="-pp"
     )
-    data_parallel_size: int = setting(
-        1, "engine cores of this server, each with these settings", minimum=1, short="-dp"
+    data_parallel_size: int = sim_option(
+        1, "engine cores of this server, each with these settings", range=FROM_1, alias="-dp"
     )
-    quantization: str = setting(
-        "", "format of its weights: fp8, awq or gptq", choices=tuple(FORMATS), short="-q"
+    quantization: Literal["", "fp8", "awq", "gptq"] = sim_option(
+        "", "format of its weights: fp8, awq or gptq", alias="-q"
     )
-    kv_cache_dtype: str = setting("auto", "type of its KV cache", choices=tuple(KV_BYTES))
-    gpu_memory_utilization: float = setting(
-        0.9, "share of its GPUs' memory that is used", minimum=0.01, maximum=1.0
+    kv_cache_dtype: Literal["auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2"] = sim_option(
+        "auto", "type of its KV cache"
+    )
+    gpu_memory_utilization: float = sim_option(
+        0.9, "share of its GPUs' memory that is used", range=Range("0.01 to 1.0", 0.01, 1.0)
     )
 
-    max_model_len: int = setting(65536, "maximum tokens of prompt and answer together", minimum=2)
-    max_num_seqs: int = setting(4096, "maximum sequences running at once", minimum=1)
-    scheduling_policy: str = setting(
-        "fcfs",
-        "order of waiting requests: fcfs, or by the field priority, a lower number earlier",
-        choices=POLICIES,
+    max_model_len: int = sim_option(
+        65536, "maximum tokens of prompt and answer together", range=Range("2 or more", 2, FINITE)
     )
-    max_num_batched_tokens: int = setting(32768, "maximum tokens computed in one step", minimum=1)
-    num_kv_tokens: int = setting(4194304, "tokens of KV cache", minimum=1)
-    enable_chunked_prefill: bool = setting(True, "compute long prompts in chunks, between decodes")
-    enable_prefix_caching: bool = setting(
+    max_num_seqs: int = sim_option(4096, "maximum sequences running at once", range=FROM_1)
+    scheduling_policy: Literal["fcfs", "priority"] = sim_option(
+        "fcfs", "order of waiting requests: fcfs, or by the field priority, a lower number earlier"
+    )
+    max_num_batched_tokens: int = sim_option(
+        32768, "maximum tokens computed in one step", range=FROM_1
+    )
+    num_kv_tokens: int = sim_option(4194304, "tokens of KV cache", range=FROM_1)
+    enable_chunked_prefill: bool = sim_option(
+        True, "compute long prompts in chunks, between decodes"
+    )
+    enable_prefix_caching: bool = sim_option(
         False, "keep the KV cache of prompts, and reuse common prefixes"
     )
 
-    step_base_ms: float = setting(8.0, "time of an engine step without work", minimum=0.001)
+    step_base_ms: float = sim_option(
+        8.0, "time of an engine step without work", range=Range("0.001 or more", 0.001, FINITE)
+    )
     weights_ms: float = cost(0.0, "minimum time of a step's matrix products: reading the weights")
     matmul_us_per_token: float = cost(
         0.0, "time of matrix products for each token, if that is longer"
@@ -187,31 +145,33 @@ class SimSettings:
         0.0, "additional step time for each prompt token and token before it"
     )
     frontend_ms: float = cost(12.0, "time from a request's arrival until the scheduler sees it")
-    noise: float = setting(
-        0.0, "relative standard deviation of a step's time", minimum=0, maximum=1
+    noise: float = sim_option(
+        0.0, "relative standard deviation of a step's time", range=Range("0 to 1", 0, 1)
     )
-    start_noise: float = setting(
-        0.0, "the same for all steps together, drawn once for a start", minimum=0, maximum=1
+    start_noise: float = sim_option(
+        0.0, "the same for all steps together, drawn once for a start", range=Range("0 to 1", 0, 1)
     )
     startup_s: float = cost(0.0, "time from the start of the process until it listens")
 
-    mean_answer_tokens: float = setting(
+    mean_answer_tokens: float = sim_option(
         0.0,
         "mean of the geometric length at which answers end by themselves, unless ignore_eos; 0: "
         "at max_tokens",
-        minimum=0,
+        range=FROM_0,
     )
-    reasoning_tokens: int = setting(
-        0, "tokens at the start of each answer that are reasoning", minimum=0
+    reasoning_tokens: int = sim_option(
+        0, "tokens at the start of each answer that are reasoning", range=FROM_0
     )
-    tokens_per_event: int = setting(1, "tokens in one event of a stream", minimum=1, maximum=4096)
-    image_tokens: int = setting(256, "tokens of each image of a prompt", minimum=0)
-    chat_template_tokens: int = setting(
-        0, "tokens that a chat template adds to each prompt", minimum=0
+    tokens_per_event: int = sim_option(
+        1, "tokens in one event of a stream", range=Range("1 to 4096", 1, 4096)
+    )
+    image_tokens: int = sim_option(256, "tokens of each image of a prompt", range=FROM_0)
+    chat_template_tokens: int = sim_option(
+        0, "tokens that a chat template adds to each prompt", range=FROM_0
     )
 
     def __post_init__(self) -> None:
-        check(self)
+        check_options(self)
         if self.max_num_batched_tokens < self.max_num_seqs:
             raise BadInput(
                 "--max-num-batched-tokens",
@@ -306,28 +266,28 @@ class Faults:
         BadInput: The fault is neither a known name nor a file.
     """
 
-    fault: str = setting(
+    fault: str = sim_option(
         "",
         f"the fault: {HANG} (healthy, but no more tokens), {UNAVAILABLE} (503 for ever), a crash "
         f"({', '.join(CRASHES)}), or the path of a file with the output of a crash",
     )
-    fault_after: int = setting(
-        0, "number of requests before the fault, the readiness check included", minimum=0
+    fault_after: int = sim_option(
+        0, "number of requests before the fault, the readiness check included", range=FROM_0
     )
-    max_concurrent_requests: int = setting(
+    max_concurrent_requests: int = sim_option(
         0,
         "requests that it works on at once; a further one is refused with status 429 (0: no limit)",
-        minimum=0,
+        range=FROM_0,
     )
-    retry_after_s: int = setting(1, "Retry-After of these refusals (0: none)", minimum=0)
-    early_health: bool = setting(
+    retry_after_s: int = sim_option(1, "Retry-After of these refusals (0: none)", range=FROM_0)
+    early_health: bool = sim_option(
         False, "listen and be healthy already during --startup-s, and refuse prompts with 503"
     )
-    orphan: bool = setting(False, "start a process in its own session, and leave it behind")
-    ignore_sigterm: bool = setting(False, "ignore SIGTERM")
+    orphan: bool = sim_option(False, "start a process in its own session, and leave it behind")
+    ignore_sigterm: bool = sim_option(False, "ignore SIGTERM")
 
     def __post_init__(self) -> None:
-        check(self)
+        check_options(self)
         if self.fault and self.crash is None and self.fault not in (HANG, UNAVAILABLE):
             names = ", ".join((HANG, UNAVAILABLE, *CRASHES))
             raise BadInput(
@@ -387,7 +347,8 @@ def read(
         BadInput: A flag is unknown, or a value is invalid or has no effect.
         StartFailed: The model of its profile does not fit into the GPUs.
     """
-    flags = parser(add_help=add_help).parse_args(words)
-    named = {"served_model_name": flags.model} if flags.model is not None else {}
-    settings = SimSettings.of(**(named | dict(defaults or {}) | given(flags, SimSettings)))
-    return settings, Faults(**given(flags, Faults))
+    with spelled(FLAGS):
+        flags = parser(add_help=add_help).parse_args(words)
+        named = {"served_model_name": flags.model} if flags.model is not None else {}
+        settings = SimSettings.of(**(named | dict(defaults or {}) | given(flags, SimSettings)))
+        return settings, Faults(**given(flags, Faults))

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 
 from loadgen.checks.check import Bound, Check, inapplicable
-from loadgen.config.load import AS_IS, CACHE, COLD, SALTED, WARM
+from loadgen.config.load import AS_IS, COLD, SALTED, WARM
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import SHARE, in_percent
 
@@ -137,5 +137,5 @@ def _compared(run: RunData, best: BestHits, rate: float, source: Source) -> Chec
     if protocol == WARM:
         why = f"({in_percent(MIN_WARM)} of the {in_percent(best.rate)} at best)"
         bound = Bound(MIN_WARM * best.rate, SHARE, ">=", why)
-    about = f"of the input from the cache, by {source}, with {CACHE} {protocol}"
+    about = f"of the input from the cache, by {source}, with --cache {protocol}"
     return bound.check(NAME, rate, about, ADVICE_BY_PROTOCOL[protocol])

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from loadgen.checks.check import NONE, Bound, Check, inapplicable
-from loadgen.config import slo
 from loadgen.errors import ENDED_BY_SEARCH, INTERRUPTED
 from loadgen.metrics import throughput
 from loadgen.metrics.failures import lost_text
@@ -206,7 +205,7 @@ def _cut_short(run: RunData) -> Check:
     if (run.snapshot.partial or "").startswith(ENDED_BY_SEARCH):
         return inapplicable(CUT_SHORT, ENDED_BY_SEARCH)
     if run.trailer.stopped is not None:
-        return inapplicable(CUT_SHORT, f"{slo.STOP_WHEN} asked for it")
+        return inapplicable(CUT_SHORT, "--stop-when asked for it")
     snapshot, lost = run.snapshot, lost_text(run.snapshot.cut_off, run.snapshot.never_sent)
     duration_s = run.settings.duration
     is_short = bool(lost)

@@ -1,27 +1,25 @@
 """The fields of RunSettings as flags of an argparse parser, in groups."""
 
 import argparse
-import dataclasses
 import json
 import re
 from collections.abc import Callable, Container, Sequence
-from types import NoneType
-from typing import Any, get_origin
+from typing import Any
 
 from loadgen.cli import compat
 from loadgen.cli.compat.tool_flags import add_flags, one_or_several
 from loadgen.cli.output import say
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import SWEPT
-from loadgen.config.option import DATA, GROUPS, choices, flag, lists, members, shares, times
+from loadgen.config.option import DATA, GROUPS, argument, flag, options
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.argument_parser import UNKNOWN, integer, number, seconds, share
+from loadgen.util.argument_parser import UNKNOWN
 
 RUN = "Measure a server, or loadgen's own simulator with --engine sim."
 EXAMPLES = ("loadgen run --base-url http://host:8000 --rate 10 --duration 1m",)
 HELP = frozenset(("-h", "--help", "--help-all"))
-NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
+NAMES = tuple(options(RunSettings))
 
 
 def run_parser(tool: str | None = None) -> TopicParser:
@@ -97,7 +95,7 @@ def run_settings(
         )
         if remedy is None:
             raise
-        raise BadInput(error.field, "takes no value" if extra else error.problem, remedy) from error
+        raise BadInput(error.path, "takes no value" if extra else error.problem, remedy) from error
 
 
 def _translated(tool: str, words: Sequence[str]) -> list[str]:
@@ -137,32 +135,22 @@ def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = 
     )
     meanings = compat.tool_of(tool)
     topics: dict[str, Any] = {}
-    kinds, in_seconds, in_shares = members(RunSettings), times(RunSettings), shares(RunSettings)
-    fields = [
-        f
-        for f in dataclasses.fields(RunSettings)
-        if f.name in shown and f.name not in meanings.replaced
+    chosen = [
+        option
+        for option in options(RunSettings).values()
+        if option.name in shown and option.name not in meanings.replaced
     ]
     order = list(GROUPS)
-    for field in sorted(fields, key=lambda field: order.index(field.metadata["group"])):
-        meta = field.metadata
-        if (title := meta["group"]) not in topics:
-            topics[title] = parser.add_topic(title, GROUPS[title])
-        options: dict[str, Any] = _by_kinds(kinds[field.name])
-        if meta["metavar"] and "choices" not in options:
-            options["metavar"] = meta["metavar"]
-        if field.name in in_seconds:
-            options["type"] = seconds
-        if field.name in in_shares:
-            options["type"] = share
-        if field.name in SWEPT:
-            options["type"] = one_or_several(options["type"])
-        if meta["listed"]:
-            options["action"] = "append"
-        parser.tiers[field.name] = meta["tier"]
-        names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
-        topics[title].add_argument(
-            *names, dest=field.name, help=_help(meta["help"], field.default), **options
+    for option in sorted(chosen, key=lambda option: order.index(option.group)):
+        if option.group not in topics:
+            topics[option.group] = parser.add_topic(option.group, GROUPS[option.group])
+        parser.tiers[option.name] = option.tier
+        names = [flag(option.name), *([option.alias] if option.alias else [])]
+        form = argument(option)
+        if option.name in SWEPT:
+            form["type"] = one_or_several(option.read)
+        topics[option.group].add_argument(
+            *names, dest=option.name, help=_help(option.help, option.default), **form
         )
     add_flags(parser, topics[DATA], meanings.flags)
     if tool is not None:
@@ -182,41 +170,19 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
         BadInput: A flag is unknown, or a value is wrong.
     """
     dashed = []
-    for argument in argv:
-        if argument.startswith("--"):
-            name, equals, value = argument.partition("=")
-            argument = name.replace("_", "-") + equals + value
-        dashed.append(argument)
+    for word in argv:
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            word = name.replace("_", "-") + equals + value
+        dashed.append(word)
     values = vars((parser or run_parser()).parse_args(dashed))
-    joined = lists(RunSettings)
+    declared = options(RunSettings)
     return {
-        name: (",".join(value) if name in joined else tuple(value))
+        name: (",".join(value) if name in declared and declared[name].listed else tuple(value))
         if isinstance(value, list)
         else value
         for name, value in values.items()
     }
-
-
-def _by_kinds(members: tuple[Any, ...]) -> dict[str, Any]:
-    kinds = [kind for kind in members if kind is not NoneType]
-    if kinds == [int, str]:
-        return {"type": _integer_or_text}
-    if kinds == [str, tuple[str, ...]]:
-        return {"action": "append"}
-    if kinds == [bool]:  # a field that may also be None gets a --no- form
-        return {"action": argparse.BooleanOptionalAction if NoneType in members else "store_true"}
-    if words := choices(members):
-        return {"choices": words}
-    kind = get_origin(kinds[0]) or kinds[0]
-    if kind is tuple:
-        return {"nargs": "+", "action": "extend"}
-    types: dict[Any, Callable[[str], Any]] = {
-        int: integer,
-        float: number,
-        str: str,
-        dict: json_value,
-    }
-    return {"type": types[kind]}
 
 
 def json_value(text: str) -> Any:
@@ -225,10 +191,6 @@ def json_value(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not valid JSON") from error
-
-
-def _integer_or_text(text: str) -> int | str:
-    return int(text) if re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) else text
 
 
 def _help(text: str, default: Any) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from loadgen.cli import command_list, exit_codes
-from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
+from loadgen.errors import FLAGS, BadInput, GivenUp, LoadgenError, Unreachable, spelled
 from loadgen.util.terminal_text import printable, printable_lines
 
 VERSION = ("-V", "--version")
@@ -104,7 +104,8 @@ def dispatch(argv: list[str]) -> int:
                 f"loadgen: unknown command {name!r}; {command_list.remedy(name)}", file=sys.stderr
             )
             return exit_codes.BAD_INPUT
-        return command(rest)
+        with spelled(FLAGS):
+            return command(rest)
     except (BadInput, Unreachable) as error:
         return _complain(name, error, exit_codes.BAD_INPUT)
     except (GivenUp, KeyboardInterrupt):

@@ -7,12 +7,11 @@ from typing import Any
 
 from loadgen.cli import compat
 from loadgen.cli.compat.vllm_rs import NUM_PROMPTS_FACTOR, NUM_RUNS
-from loadgen.config import presets, serialize, target
+from loadgen.config import credential_files, presets, serialize, target
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.load import SEEDS, SWEPT
-from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, within
 from loadgen.util.redaction import KEY_VARIABLE, is_credential, split_header
 from loadgen.util.yaml_loader import loader
 
@@ -32,7 +31,7 @@ def settings(flag_values: dict[str, Any]) -> RunSettings:
     name, runs = swept(flag_values)
     if name is not None:
         raise BadInput(
-            flag(name), "takes one value here", "give one; only `loadgen run` takes several"
+            setting(name), "takes one value here", "give one; only `loadgen run` takes several"
         )
     return runs[0]
 
@@ -60,12 +59,12 @@ def swept(flag_values: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
     fields = compat.apply(flag_values.get("compat"), fields)
     count, factor = fields.pop(NUM_RUNS, 1), fields.pop(NUM_PROMPTS_FACTOR, None)
     lists = {name: fields.pop(name) for name in SWEPT if isinstance(fields.get(name), tuple)}
-    first = RunSettings(**target.read_credential_files(fields))
+    first = RunSettings(**credential_files.read_credential_files(fields))
     if count > 1:
         if lists:
             raise BadInput(
                 "--num-runs",
-                f"given with several values of {flag(next(iter(lists)))}",
+                f"given with several values of {setting(next(iter(lists)))}",
                 "give one of both",
             )
         name = "max_concurrency" if first.max_concurrency is not None else "request_rate"
@@ -80,8 +79,8 @@ def swept(flag_values: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
         return None, [first]
     if len(lists) > 1:
         raise BadInput(
-            flag(SWEPT[1]),
-            f"both it and {flag(SWEPT[0])} have several values",
+            setting(SWEPT[1]),
+            f"both it and {setting(SWEPT[0])} have several values",
             "give one of them a single value",
         )
     ((name, values),) = lists.items()
@@ -108,7 +107,7 @@ def chosen(flag_values: dict[str, Any]) -> dict[str, Any]:
     urls = fields.get("base_url")
     if isinstance(urls, tuple) and len(urls) > 1 and "balance" not in chosen:
         remedy = f"give one, or add --balance {target.BALANCE}: they then share the load"
-        raise BadInput("--base-url", f"given {len(urls)} times", remedy)
+        raise BadInput(setting.base_url, f"given {len(urls)} times", remedy)
     return chosen
 
 
@@ -170,9 +169,5 @@ def _read(path: str) -> dict[str, Any]:
             f"{path} holds no settings",
             "write `name: value` lines, named like the flags",
         )
-    try:
+    with within("--config", path):
         return serialize.fields(fields)
-    except BadInput as error:
-        raise BadInput(
-            "--config", f"{path}: {error.field}: {error.problem}", error.remedy
-        ) from error

@@ -9,6 +9,7 @@ import socket
 import ssl
 from typing import NamedTuple
 
+from loadgen.errors import FLAGS
 from loadgen.util.dialer import Dialer, client_problem
 
 READ_BYTES = 1 << 18
@@ -115,7 +116,7 @@ class TlsStream(asyncio.Protocol):
         except ssl.SSLError as error:
             self.closed = True
             problem = client_problem(error)
-            self.error = error if problem is None else ConnectionError(problem)
+            self.error = error if problem is None else ConnectionError(FLAGS.text(problem))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def take_reply(self) -> bytes:

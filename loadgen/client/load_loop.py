@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loadgen.client.loop_probe import LoopProbe
-from loadgen.client.retries import Retries
+from loadgen.client.retries import UNAUTHORIZED, Retries
 from loadgen.client.sessions import Population, Sessions
 from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.schedule import Schedule
 from loadgen.core.sender import Sender
+from loadgen.metrics.failures import status_class
 from loadgen.metrics.recorder import Recorder
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.util.partition import WHOLE, Partition
@@ -130,6 +131,12 @@ class Load:
     def oldest_ns(self) -> int | None:
         """When the oldest request in flight was ready to be sent; None: none is in flight."""
         return next(iter(self._sender.in_flight.values()), None)
+
+    @property
+    def unauthorized(self) -> int:
+        """Answers with status 401, also to requests that are sent again."""
+        retried = self._retries.unauthorized if self._retries is not None else 0
+        return retried + self._recorder.failed_by_class[status_class(UNAUTHORIZED)]
 
     @property
     def streamed_tokens(self) -> int:

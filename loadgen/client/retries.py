@@ -19,6 +19,7 @@ MAX_RETRY_AFTER_S = 60.0
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 8.0
 JITTER = 0.25
+UNAUTHORIZED = 401
 # What all attempts of a request have in common, and what is kept of the first.
 KEPT = (
     *("ready", "turn", "server_tokens", "class_number", "texts", "session_token"),
@@ -36,6 +37,9 @@ class Retries:
         seed: Of the waits.
         send: Sends the next attempt.
         clock: The clock of the waits.
+
+    Attributes:
+        unauthorized: How many of what was taken had status 401.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Retries:
             lambda refused, at_ns: send(next_attempt(refused, at_ns)), clock
         )
         self._is_closed = False
+        self.unauthorized = 0
 
     @classmethod
     def from_settings(
@@ -67,6 +72,7 @@ class Retries:
             return False
         if self._is_closed or record.attempts >= self._retry.attempts:
             return False
+        self.unauthorized += record.status == UNAUTHORIZED
         self._waiting.add(record.closed + int(self.wait_s(record) * NS_PER_S), record)
         return True
 

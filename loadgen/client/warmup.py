@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.errors import Unreachable
+from loadgen.errors import Unreachable, setting
 from loadgen.metrics.failures import failure_class
 from loadgen.util.clock import now_ns
 from loadgen.workload.request_store import Requests
@@ -52,7 +52,7 @@ class Warmup:
             if time.monotonic() >= deadline:
                 why = f"{failure_class(record)} {record.detail or ''}".strip()
                 raise Unreachable(
-                    f"--ready-check-timeout-sec: no success in {limit_s:g} s at "
+                    f"{setting.ready_check_timeout_sec}: no success in {limit_s:g} s at "
                     f"{self._transport.target.url}: {why}"
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))

@@ -3,15 +3,14 @@
 A file holds one profile, or, like the file that GPUStack ships, a list `profiles` of named ones.
 """
 
-import contextlib
 import difflib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, within
 
 IGNORED = {"name", "description", "dataset_source"}  # keys of a listed profile that set nothing
 UNLIMITED = -1  # requests per second
@@ -51,15 +50,6 @@ KEYS = {
 REMEDY = f"write a mapping of {', '.join(KEYS)}"
 
 
-@contextlib.contextmanager
-def named_in_errors(path: Path) -> Iterator[None]:
-    """Name a file before the key in a `BadInput` of the block."""
-    try:
-        yield
-    except BadInput as error:
-        raise BadInput(f"{path}: {error.field}", error.problem, error.remedy) from error
-
-
 def read(path: Path, name: str | None = None) -> dict[str, Any]:
     """Read the fields of `RunSettings` that a profile sets.
 
@@ -72,7 +62,7 @@ def read(path: Path, name: str | None = None) -> dict[str, Any]:
             an unknown key or a value out of range.
     """
     profile = content(path, name)
-    with named_in_errors(path):
+    with within(str(path)):
         return fields(profile)
 
 
@@ -96,7 +86,7 @@ def content(path: Path, name: str | None = None) -> dict[str, Any]:
         raise BadInput(
             str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY
         ) from error
-    with named_in_errors(path):
+    with within(str(path)):
         profile = _chosen(document, name)
     if not isinstance(profile, dict):
         raise BadInput(str(path), "is not a mapping", REMEDY)

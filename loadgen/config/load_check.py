@@ -4,18 +4,15 @@ together.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from loadgen.config.load import ALL_PROMPTS, EXCLUDED
-from loadgen.config.load_profile import CONCURRENCY, MAX_RATE, RATE
-from loadgen.config.option import flag
+from loadgen.config.load import ALL_PROMPTS, MAX_DURATION_S, MAX_REQUESTS, RATES
+from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.request_class import CLASS, LORA_MODULES, RequestClass, total_rate
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import SIMULATOR
 from loadgen.config.user_behavior import ThinkTime
-from loadgen.errors import BadInput
-
-MAX_DURATION_S = 30 * 86400.0
-MAX_REQUESTS = 50_000_000
+from loadgen.errors import BadInput, setting
 
 
 def check(settings: RunFields) -> None:
@@ -29,7 +26,6 @@ def check(settings: RunFields) -> None:
     if settings.keeps_trace_times:
         _check_trace(settings)
     _check_ramp(settings)
-    _check_excluded(settings)
     _check_profile(settings)
     if settings.users is not None:
         ThinkTime.parse(settings.think_time)
@@ -40,12 +36,27 @@ def check(settings: RunFields) -> None:
 def _check_warmup(settings: RunFields) -> None:
     if settings.warmup is None:
         return
-    if settings.num_warmups:
-        raise BadInput("--warmup", "given together with --num-warmups", "leave one of the two out")
     paced = math.isfinite(settings.request_rate) or settings.max_concurrency is not None
     if not paced or settings.keeps_trace_times:
         problem = "given without a rate or a concurrency that the whole run has"
-        raise BadInput("--warmup", problem, "give --rate or --max-concurrency, or --num-warmups")
+        remedy = (
+            f"give {setting.request_rate} or {setting.max_concurrency}, or {setting.num_warmups}"
+        )
+        raise BadInput(setting.warmup, problem, remedy)
+
+
+def implied(settings: RunFields) -> dict[str, Any]:
+    """Return the values that the kind of the load implies, by field.
+
+    Raises:
+        BadInput: The profile, or a class, is invalid.
+    """
+    profile = settings.load_profile
+    return {
+        "request_rate": total_rate(settings.classes),
+        "duration": None if profile is None else profile.length_s,
+        "max_concurrency": settings.users if profile is None else profile.highest,
+    }
 
 
 def check_class_data(
@@ -64,30 +75,22 @@ def check_class_data(
         return
     for request_class, class_settings in classes:
         if class_settings.keeps_trace_times:
-            problem = (
-                f"{request_class.name}: a trace with its own times cannot be mixed with "
-                "other classes"
-            )
-            raise BadInput(CLASS, problem, "add trace_times=ignore")
+            problem = "a trace with its own times cannot be mixed with other classes"
+            raise BadInput((CLASS, request_class.name), problem, "add trace_times=ignore")
         by_count = settings.num_prompts is not None or (
             settings.duration is None and settings.load_profile is None
         )
         is_burst = math.isinf(settings.request_rate) and not settings.rate_changes
         if class_settings.timed_by_data and (by_count or is_burst):
-            problem = (
-                f"{request_class.name}: it has sessions, and the number of their turns is "
-                "not known before"
-            )
+            problem = "it has sessions, and the number of their turns is not known before"
             loads = (
                 name
                 for name in ("users", "concurrency_profile")
                 if getattr(settings, name) is not None
             )
-            raise BadInput(
-                CLASS,
-                problem,
-                f"give --duration and --request-rate, and no {flag(next(loads, 'num_prompts'))}",
-            )
+            load = setting(next(loads, "num_prompts"))
+            remedy = f"give {setting.duration} and {setting.request_rate}, and no {load}"
+            raise BadInput((CLASS, request_class.name), problem, remedy)
 
 
 def _check_classes(settings: RunFields) -> None:
@@ -99,7 +102,7 @@ def _check_classes(settings: RunFields) -> None:
     if rate is not None:
         _check_class_rates(settings, rate)
     if settings.num_prompts == ALL_PROMPTS or settings.no_oversample:
-        name = "--no-oversample" if settings.no_oversample else "--num-prompts"
+        name = setting.no_oversample if settings.no_oversample else setting.num_prompts
         raise BadInput(
             name,
             f"given together with {CLASS}, of which each may have a data set",
@@ -108,15 +111,18 @@ def _check_classes(settings: RunFields) -> None:
 
 
 def _check_class_rates(settings: RunFields, rate: float) -> None:
+    RATES.check(setting.request_rate, rate)
     problem = "given together with classes that have rates of their own"
     for name in ("ramp_up_strategy", "rate_profile", "users", "concurrency_profile"):
         if getattr(settings, name) is not None:
-            raise BadInput(flag(name), problem, "leave it out, or give each class a share")
+            raise BadInput(setting(name), problem, "leave it out, or give each class a share")
     if not math.isclose(settings.request_rate, rate):
-        raise BadInput("--request-rate", problem, "leave it out, or give each class a share of it")
+        raise BadInput(
+            setting.request_rate, problem, "leave it out, or give each class a share of it"
+        )
     if settings.burstiness != 1:
         problem = "classes with rates arrive as Poisson processes"
-        raise BadInput("--burstiness", problem, "leave it out, or give each class a share")
+        raise BadInput(setting.burstiness, problem, "leave it out, or give each class a share")
 
 
 def _check_trace(settings: RunFields) -> None:
@@ -130,54 +136,26 @@ def _check_trace(settings: RunFields) -> None:
     ):
         if getattr(settings, name) != getattr(RunFields, name):
             problem = "given together with a trace, which has its own times"
-            raise BadInput(flag(name), problem, "leave it out, or give --trace-times ignore")
+            raise BadInput(
+                setting(name), problem, f"leave it out, or give {setting.trace_times} ignore"
+            )
 
 
 def _check_ramp(settings: RunFields) -> None:
+    if settings.ramp_up_strategy is None:
+        return
     start = settings.ramp_up_start_rps
     end = settings.ramp_up_end_rps
-    if settings.ramp_up_strategy is None:
-        if (start, end) != (None, None):
-            raise BadInput(
-                "--ramp-up-strategy",
-                "missing, although ramp-up rates are given",
-                "give linear or exponential",
-            )
-        return
     if start is None or end is None:
         raise BadInput(
-            "--ramp-up-strategy",
+            setting.ramp_up_strategy,
             "given without rates",
-            "give --ramp-up-start-rps and --ramp-up-end-rps",
-        )
-    if end > MAX_RATE:
-        raise BadInput(
-            "--ramp-up-end-rps",
-            f"{end:,.10g} requests/s",
-            f"give at most {MAX_RATE:,.0f} requests/s",
+            f"give {setting.ramp_up_start_rps} and {setting.ramp_up_end_rps}",
         )
     if not start < end or (settings.ramp_up_strategy == "exponential" and start == 0):
         problem = f"invalid ramp from {start:g} to {end:g} requests/s"
-        raise BadInput(
-            "--ramp-up-end-rps", problem, "the rate must rise; an exponential ramp starts above 0"
-        )
-
-
-def _check_excluded(settings: RunFields) -> None:
-    profile = settings.load_profile
-    implied = {
-        "duration": None if profile is None else profile.length_s,
-        "max_concurrency": settings.users if profile is None else profile.highest,
-    }
-    for load, names in EXCLUDED.items():
-        if getattr(settings, load) is not None:
-            for name in names:
-                if getattr(settings, name) not in (getattr(RunFields, name), implied.get(name)):
-                    problem = (
-                        f"given together with {flag(load)}, which says itself when requests "
-                        "are sent"
-                    )
-                    raise BadInput(flag(name), problem, "leave it out")
+        remedy = "the rate must rise; an exponential ramp starts above 0"
+        raise BadInput(setting.ramp_up_end_rps, problem, remedy)
 
 
 def _check_profile(settings: RunFields) -> None:
@@ -187,11 +165,11 @@ def _check_profile(settings: RunFields) -> None:
     quantity = RATE if settings.rate_profile is not None else CONCURRENCY
     if profile.length_s > MAX_DURATION_S:
         problem = f"lasts {profile.length_s:,.10g} s"
-        raise BadInput(quantity.flag, problem, f"give at most {MAX_DURATION_S:,.0f} s")
+        raise BadInput(quantity.field, problem, f"give at most {MAX_DURATION_S:,.0f} s")
     requests = profile.mean * profile.length_s
     if quantity is RATE and requests > MAX_REQUESTS:
         raise BadInput(
-            quantity.flag,
+            quantity.field,
             f"{requests:.3g} requests are too many",
             f"keep a run under {MAX_REQUESTS:,} requests",
         )
@@ -205,10 +183,13 @@ def _check_duration(settings: RunFields) -> None:
         # The simulator's runs get a cap where no number of requests limits them.
         if not has_cap and (settings.num_prompts is not None or settings.engine != SIMULATOR):
             problem = "a duration does not limit requests that are all sent at once"
-            remedy = "add --request-rate or --max-concurrency, or give --num-prompts instead"
-            raise BadInput("--duration", problem, remedy)
+            remedy = (
+                f"add {setting.request_rate} or {setting.max_concurrency}, or give "
+                f"{setting.num_prompts} instead"
+            )
+            raise BadInput(setting.duration, problem, remedy)
         return
     rate = settings.request_rate if settings.ramp_up_end_rps is None else settings.ramp_up_end_rps
     if settings.num_prompts is None and rate * settings.duration > MAX_REQUESTS:
         problem = f"{rate * settings.duration:.3g} requests are too many"
-        raise BadInput("--duration", problem, f"keep a run under {MAX_REQUESTS:,} requests")
+        raise BadInput(setting.duration, problem, f"keep a run under {MAX_REQUESTS:,} requests")

@@ -1,35 +1,37 @@
 """`LoadProfile`: a load that changes over a run, such as `10@60s,10-50@30s,50@60s`.
 
 Its values are rates in requests/s, or numbers of requests in flight. A phase is `VALUE@TIME`, a
-constant load; `VALUE-VALUE@TIME`, a linear change from one value to another; or
-`VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first.
+constant load; `VALUE-VALUE@TIME`, a linear change from one value to another;
+`VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first; or
+`VALUE/ON+OFF@TIME`, which is read as constant phases of the value and of 0 in turn.
 """
 
 import math
 import re
 from collections.abc import Iterator
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, count, cycle, pairwise
 from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_seconds
 
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_IN_FLIGHT = (
     1_000_000  # Linux lets a process open as many files, and so connections (fs.nr_open)
 )
+MAX_PIECES = 1000  # of a load that is on and off: the report has a row for each
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
-_PHASE = rf"{_NUMBER}(?:(-|~){_NUMBER}(?:/([^@]+))?)?@(.+)"
+_PHASE = rf"{_NUMBER}(?:(-|~){_NUMBER})?(?:/([^@]+))?@(.+)"
 
 
 class Quantity(Struct, frozen=True):
     """What the values of a profile are.
 
     Attributes:
-        flag: The flag that takes the profile.
+        field: The setting that takes the profile, as errors name it.
         name: The quantity, in a word.
         unit: Its unit.
         most: The highest value.
@@ -37,7 +39,7 @@ class Quantity(Struct, frozen=True):
         whole: Whether its values are whole numbers.
     """
 
-    flag: str
+    field: str
     name: str
     unit: str
     most: float
@@ -53,7 +55,7 @@ class Quantity(Struct, frozen=True):
 
 TIME_HEADS = ("seconds", "s", "sec", "time", "time_s", "time_seconds", "t")
 RATE = Quantity(
-    *("--rate-profile", "rate", "requests/s", MAX_RATE),
+    *(setting.rate_profile, "rate", "requests/s", MAX_RATE),
     heads=(
         "rate",
         "request_rate",
@@ -65,7 +67,7 @@ RATE = Quantity(
     ),
 )
 CONCURRENCY = Quantity(
-    *("--concurrency-profile", "concurrency", "requests in flight", MAX_IN_FLIGHT),
+    *(setting.concurrency_profile, "concurrency", "requests in flight", MAX_IN_FLIGHT),
     heads=(
         "concurrency",
         "max_concurrency",
@@ -170,16 +172,16 @@ class LoadProfile(Struct, frozen=True):
         values = [value for phase in profile.phases for value in (phase.first, phase.last)]
         if not any(values):
             raise BadInput(
-                quantity.flag, f"{text!r} has no {quantity.name} above 0", quantity.remedy
+                quantity.field, f"{text!r} has no {quantity.name} above 0", quantity.remedy
             )
         for value in values:
             if value > quantity.most:
                 problem = f"{value:,.10g} {quantity.unit}"
                 raise BadInput(
-                    quantity.flag, problem, f"give at most {quantity.most:,.0f} {quantity.unit}"
+                    quantity.field, problem, f"give at most {quantity.most:,.0f} {quantity.unit}"
                 )
             if quantity.whole and not value.is_integer():
-                raise BadInput(quantity.flag, f"{value:g} {quantity.unit}", "give whole numbers")
+                raise BadInput(quantity.field, f"{value:g} {quantity.unit}", "give whole numbers")
         return profile
 
     def __str__(self) -> str:
@@ -218,16 +220,34 @@ def _phases(text: str, quantity: Quantity) -> Iterator[Phase]:
     for word in text.split(","):
         phase = re.fullmatch(_PHASE, word.strip())
         if phase is None:
-            raise BadInput(quantity.flag, f"invalid phase {word.strip()!r}", quantity.remedy)
+            raise BadInput(quantity.field, f"invalid phase {word.strip()!r}", quantity.remedy)
         first, change, last, period, length = phase.groups()
+        if change is None and period is not None and "+" in period:
+            yield from _on_and_off(float(first), period, _seconds(length, quantity), quantity)
+            continue
         if (change == "~") != (period is not None):
             problem = f"{word.strip()!r}: a wave has a period, and nothing else has one"
             name = quantity.name.upper()
-            raise BadInput(
-                quantity.flag, problem, f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m"
+            remedy = (
+                f"write {name}~{name}/PERIOD@TIME, such as 10~50/60s@5m; or "
+                f"{name}/ON+OFF@TIME, such as 50/5s+10s@5m"
             )
+            raise BadInput(quantity.field, problem, remedy)
         period_s = None if period is None else _seconds(period, quantity)
         yield Phase(float(first), float(last or first), _seconds(length, quantity), period_s)
+
+
+def _on_and_off(value: float, period: str, length_s: float, quantity: Quantity) -> Iterator[Phase]:
+    on_s, off_s = (_seconds(part, quantity) for part in period.split("+", 1))
+    if length_s / (on_s + off_s) > MAX_PIECES / 2:
+        problem = f"{length_s:g} s are more than {MAX_PIECES:,} times on or off"
+        raise BadInput(quantity.field, problem, "give a shorter time, or longer ones on and off")
+    start_s = 0.0
+    for phase_value, phase_s in cycle(((value, on_s), (0.0, off_s))):
+        if start_s >= length_s:
+            return
+        yield Phase(phase_value, phase_value, min(phase_s, length_s - start_s))
+        start_s += phase_s
 
 
 def _seconds(text: str, quantity: Quantity) -> float:
@@ -235,9 +255,9 @@ def _seconds(text: str, quantity: Quantity) -> float:
     try:
         seconds = parse_seconds(text)
     except ValueError as error:
-        raise BadInput(quantity.flag, str(error), remedy) from error
+        raise BadInput(quantity.field, str(error), remedy) from error
     if not seconds > 0:
-        raise BadInput(quantity.flag, f"{text!r} is not above 0", remedy)
+        raise BadInput(quantity.field, f"{text!r} is not above 0", remedy)
     return seconds
 
 
@@ -245,7 +265,7 @@ def _file_phases(path: Path, quantity: Quantity) -> Iterator[Phase]:
     """Read a CSV file; a first row that names the columns is a head."""
     import csv  # 1 ms of CPU time, for few runs
 
-    flag = quantity.flag
+    flag = quantity.field
     try:
         rows = [row for row in csv.reader(path.read_text("utf-8-sig").splitlines()) if row]
     except (OSError, UnicodeDecodeError) as error:

@@ -1,20 +1,25 @@
 """Settings of the output: what is reported of a run, and the files that are written."""
 
 import re
-from dataclasses import fields
 from typing import Any, Literal
 
 from loadgen.config.option import (
     COMPAT,
     EVERYDAY,
     FIRST,
+    FROM_1,
     OUTPUT,
-    RARE,
-    Tier,
+    POSITIVE,
+    SECONDS,
+    SHARE,
+    SHARES,
+    Range,
     option,
+    options,
+    options_about,
     settings_class,
 )
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
 # Of runs with a cap on requests in flight.
@@ -32,88 +37,79 @@ SGLANG_ARGUMENTS = (
     *("random_input_len", "random_output_len", "random_range_ratio"),
 )
 SGLANG_PERCENTILES = (90.0, 95.0, 99.0)
+output_option = options_about(OUTPUT)
 
 
-def _file(text: str, metavar: str = "FILE", *, tier: Tier = RARE) -> Any:
+def _file(text: str, metavar: str = "FILE", **about: Any) -> Any:
     """Declare a field that names a file that the run writes."""
-    return option(None, OUTPUT, text, metavar=metavar, file=True, tier=tier)
+    return option(None, OUTPUT, text, metavar=metavar, file=True, **about)
 
 
 @settings_class
 class OutputSettings:
     """Fields of the output, with the names and meanings of `vllm bench serve`."""
 
-    percentile_metrics: str = option(
+    percentile_metrics: str = output_option(
         "ttft,tpot,itl",
-        OUTPUT,
         "latencies to report: ttft,tpot,itl,e2el; with --max-concurrency also client_queue_time "
         "and e2el_including_client_queue",
         metavar="LIST",
         tier=COMPAT,
     )
-    metric_percentiles: str = option(
-        "99", OUTPUT, "percentiles to report", metavar="LIST", tier=COMPAT
+    metric_percentiles: str = output_option(
+        "99", "percentiles to report", metavar="LIST", tier=COMPAT
     )
-    save_result: bool = option(False, OUTPUT, "write the result as JSON", tier=COMPAT)
-    save_detailed: bool = option(
-        False, OUTPUT, "write lengths, latencies and text of every request into the result"
+    save_result: bool = output_option(False, "write the result as JSON", tier=COMPAT)
+    save_detailed: bool = output_option(
+        False, "write lengths, latencies and text of every request into the result"
     )
-    append_result: bool = option(
-        False, OUTPUT, "append the result to the file, one JSON object per line"
+    append_result: bool = output_option(
+        False, "append the result to the file, one JSON object per line"
     )
-    label: str | None = option(
-        None, OUTPUT, "label in the result, and prefix of its file name (--backend)", tier=EVERYDAY
+    label: str | None = output_option(
+        None, "label in the result, and prefix of its file name (--backend)", tier=EVERYDAY
     )
-    result_dir: str | None = option(
-        None, OUTPUT, "write the result into this folder", metavar="DIR"
+    result_dir: str | None = output_option(None, "write the result into this folder", metavar="DIR")
+    result_filename: str | None = output_option(
+        None, "write the result to this file", metavar="FILE", file=True, alias="-o", tier=FIRST
     )
-    result_filename: str | None = option(
+    sglang_result: dict[str, Any] | None = output_option(
         None,
-        OUTPUT,
-        "write the result to this file",
-        metavar="FILE",
-        file=True,
-        alias="-o",
-        tier=FIRST,
-    )
-    sglang_result: dict[str, Any] | None = option(
-        None,
-        OUTPUT,
         "print SGLang's block, and write its keys into the result; set by --compat sglang, with "
         "the arguments that the result repeats",
         metavar="JSON",
         tier=COMPAT,
     )
-    metadata: tuple[str, ...] = option(
-        (), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
+    metadata: tuple[str, ...] = output_option(
+        (), "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
     )
-    gpus: int | None = option(
+    gpus: int | None = output_option(
         None,
-        OUTPUT,
         "number of GPUs of the servers, for rates per GPU (as many as NVML finds)",
         metavar="N",
+        range=FROM_1,
     )
-    gpu_hour_price: float | None = option(
+    gpu_hour_price: float | None = output_option(
         None,
-        OUTPUT,
         "price of one GPU for one hour, to compute the cost of a million tokens",
         metavar="PRICE",
+        range=POSITIVE,
     )
     records: str | None = _file(
         "write one JSON line for each request when the run has ended", tier=EVERYDAY
     )
-    steady_state_threshold: float = option(
+    steady_state_threshold: float = output_option(
         0.95,
-        OUTPUT,
         "a closed loop is in its steady state while at least this share of --max-concurrency is "
         "in flight; 0: report none",
-        metavar="SHARE",
+        unit=SHARES,
+        range=SHARE,
     )
-    steady_state_min_window: float | None = option(
+    steady_state_min_window: float | None = output_option(
         None,
-        OUTPUT,
         "warn if the steady state is shorter than this (10 s or a tenth of the run)",
-        metavar="TIME",
+        unit=SECONDS,
+        range=Range("0 s or more", 0),
     )
     hlog: str | None = _file("write the histograms as an HdrHistogram log")
     html: str | None = _file("write the report as an HTML page", "FILE.html", tier=FIRST)
@@ -121,43 +117,40 @@ class OutputSettings:
     junit: str | None = _file(
         "write the gate as JUnit XML, one test case per limit of --slo", tier=EVERYDAY
     )
-    capture: str | None = _file("write the raw responses with their times, for a replay")
-    prometheus: str | None = option(
+    capture: str | None = _file(
+        "write the raw responses with their times, for a replay",
+    )
+    prometheus: str | None = output_option(
         None,
-        OUTPUT,
         "serve the progress of the run as Prometheus metrics at http://127.0.0.1:PORT/metrics",
         metavar="PORT|HOST:PORT",
         instead="export the progress that on_progress receives",
         tier=EVERYDAY,
     )
-    json: bool = option(
+    json: bool = output_option(
         False,
-        OUTPUT,
         "print the result as one JSON object on stdout, everything else on stderr",
         instead="read result.data, or write it with result.save(path)",
         tier=EVERYDAY,
     )
-    quiet: bool = option(
-        False, OUTPUT, "show no progress, and only the answer of the report", tier=EVERYDAY
+    quiet: bool = output_option(
+        False, "show no progress, and only the answer of the report", tier=EVERYDAY
     )
-    brief: bool = option(
-        False,
-        OUTPUT,
-        "print the report without the `vllm bench serve` block",
-        instead="print str(result)",
+    brief: bool = output_option(
+        False, "print the report without the `vllm bench serve` block", instead="print str(result)"
     )
-    full: bool = option(
+    full: bool = output_option(
         False,
-        OUTPUT,
         "print everything that is known about the run",
         instead="write it with result.save(path) for `loadgen report --full`",
         tier=EVERYDAY,
+        excludes=("brief",),
     )
-    disable_tqdm: bool = option(
-        False, OUTPUT, "show progress as plain lines, without a bar", tier=COMPAT
+    disable_tqdm: bool = output_option(
+        False, "show progress as plain lines, without a bar", tier=COMPAT
     )
-    log_level: Literal["debug", "info", "warning", "error"] = option(
-        "warning", OUTPUT, "lowest level of log messages on stderr"
+    log_level: Literal["debug", "info", "warning", "error"] = output_option(
+        "warning", "lowest level of log messages on stderr"
     )
 
     @property
@@ -176,7 +169,7 @@ class OutputSettings:
 
 
 # Files that a run writes.
-FILES = tuple(field.name for field in fields(OutputSettings) if field.metadata["file"])
+FILES = tuple(name for name, option in options(OutputSettings).items() if option.file)
 
 
 def parse_percentiles(text: str) -> list[float]:
@@ -196,7 +189,7 @@ def parse_listen(text: str) -> tuple[str, int]:
     port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536
     if not port_fits or (colon and not bare) or (":" in bare and host == bare):
         raise BadInput(
-            "--prometheus",
+            setting.prometheus,
             f"invalid address {text!r}",
             "write a port from 1 to 65535, or HOST:PORT",
         )

@@ -7,10 +7,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadgen.config.option import flag
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 
 OWN_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 STDOUT = "-"  # what other commands write there
@@ -31,15 +30,15 @@ def check_writable(settings: RunSettings) -> None:
     for name in FILES:
         if getattr(settings, name) == STDOUT:
             remedy = (
-                "write --json to have the result on stdout"
+                f"write {setting.json} to have the result on stdout"
                 if name == "result_filename"
                 else "name a file"
             )
-            raise BadInput(flag(name), f"{STDOUT} is not a file name", remedy)
+            raise BadInput(setting(name), f"{STDOUT} is not a file name", remedy)
     for name, path in _named_files(settings).items():
         if name != "result_filename" and (path in OWN_STREAMS or path.startswith("/dev/fd/")):
             raise BadInput(
-                flag(name), f"{path} belongs to the process that measures", "name a file"
+                setting(name), f"{path} belongs to the process that measures", "name a file"
             )
         with _refuse_unwritable(name, path):
             if Path(path).is_dir():
@@ -69,7 +68,7 @@ def _refuse_unwritable(name: str, path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(
-            flag(name), f"{path} cannot be written ({error.strerror})", "name another"
+            setting(name), f"{path} cannot be written ({error.strerror})", "name another"
         ) from error
 
 
@@ -94,5 +93,5 @@ def _check_distinct(settings: RunSettings) -> None:
             first = seen.setdefault(os.path.realpath(path), name)
             if first != name:
                 raise BadInput(
-                    flag(name), f"{path} is the file of {flag(first)} too", "name another"
+                    setting(name), f"{path} is the file of {setting(first)} too", "name another"
                 )

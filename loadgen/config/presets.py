@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.load import EXCLUDED
-from loadgen.errors import BadInput
+from loadgen.config.load import LoadSettings
+from loadgen.config.option import options
+from loadgen.errors import BadInput, setting
 
-FLAG = "--workload"
+FLAG = setting.workload
 AT_ONCE = {"request_rate": math.inf}
 GPUSTACK = {"burstiness": math.inf, "max_concurrency": 512, "ignore_eos": True}
 # Of GPUStack's tool, by data set.
@@ -73,9 +74,9 @@ def merge(name_or_file: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         BadInput: As `resolve`.
     """
     excluded: set[str] = set()
-    for load, names in EXCLUDED.items():
+    for load, option in options(LoadSettings).items():
         if fields.get(load) is not None:
-            excluded.update(names)
+            excluded.update(option.excludes)
     return {
         name: value for name, value in resolve(name_or_file).items() if name not in excluded
     } | dict(fields)

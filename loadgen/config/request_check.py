@@ -1,18 +1,17 @@
 """Checks of what the settings ask of requests and answers."""
 
-from dataclasses import fields
 from typing import Any
 
 from loadgen.config import slo
 from loadgen.config.data import MULTI_TURN, RERANK
-from loadgen.config.option import SAMPLING, flag
+from loadgen.config.option import SAMPLING, options
 from loadgen.config.output import QUEUE_METRICS
-from loadgen.config.request_class import LORA_ASSIGNMENT, LORA_MODULES, parse_skew
+from loadgen.config.request_class import LORA_MODULES, parse_skew
 from loadgen.config.run_fields import RunFields
 from loadgen.config.slo import StopCondition
 from loadgen.config.target import OPTIONAL, TargetSettings
 from loadgen.config.user_behavior import EarlyEnd, Retry
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
 NO_TIMES = "tokens of an answer in one piece have no times"
@@ -30,17 +29,12 @@ def check(settings: RunFields) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
-    if not isinstance(settings.extra_body, dict | None):
-        raise BadInput(
-            "--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'"
-        )
-    check_fields("--extra-body", settings.extra_body or {}, disable_stream=settings.disable_stream)
-    if settings.no_max_tokens and settings.ignore_eos:
-        problem = "no answer would end with --ignore-eos"
-        raise BadInput("--no-max-tokens", problem, "leave one of both out")
+    check_fields(
+        setting.extra_body, settings.extra_body or {}, disable_stream=settings.disable_stream
+    )
     for name in {*settings.omit} - {*OPTIONAL}:
         problem = f"{name!r} is no field that a request can do without"
-        raise BadInput("--omit", problem, f"choose from {', '.join(OPTIONAL)}")
+        raise BadInput(setting.omit, problem, f"choose from {', '.join(OPTIONAL)}")
     _check_lora(settings)
     EarlyEnd.each(settings)
     if settings.retry is not None:
@@ -48,12 +42,12 @@ def check(settings: RunFields) -> None:
     if not settings.streams:
         _check_without_stream(settings)
     elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
-        remedy = "use --backend vllm-rerank, openai-embeddings or vllm-pooling"
+        remedy = f"use {setting.backend} vllm-rerank, openai-embeddings or vllm-pooling"
         if settings.dataset_name == RERANK:
             raise BadInput(
-                "--dataset-name", f"{RERANK} needs an API that takes several texts", remedy
+                setting.dataset_name, f"{RERANK} needs an API that takes several texts", remedy
             )
-        raise BadInput("--random-batch-size", "an answer of tokens is to one prompt", remedy)
+        raise BadInput(setting.random_batch_size, "an answer of tokens is to one prompt", remedy)
 
 
 def _check_without_stream(settings: RunFields) -> None:
@@ -64,26 +58,27 @@ def _check_without_stream(settings: RunFields) -> None:
     excluded = ["continuous_usage", "first_token_timeout"]
     if not settings.generates:
         sampling = [
-            field.name for field in fields(TargetSettings) if field.metadata["group"] == SAMPLING
+            option.name for option in options(TargetSettings).values() if option.group == SAMPLING
         ]
         sampling.remove("ignore_eos")  # vLLM sends it where it is given
         reason = NO_TOKENS
         excluded += ["disable_stream", "turns", *sampling]
     for name in excluded:
         if getattr(settings, name) != getattr(RunFields, name):
-            raise BadInput(flag(name), reason, "leave it out")
+            raise BadInput(setting(name), reason, "leave it out")
     if settings.dataset_name == MULTI_TURN and not settings.generates:
         problem = f"{NO_TOKENS}, which {MULTI_TURN} repeats"
-        raise BadInput("--dataset-name", problem, "use random, jsonl or custom")
-    metrics = [("--goodput", metric) for metric in slo.parse_goodput(settings.goodput)]
+        raise BadInput(setting.dataset_name, problem, "use random, jsonl or custom")
+    metrics = [(setting.goodput, metric) for metric in slo.parse_goodput(settings.goodput)]
     metrics += [
-        ("--slo", limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())
+        (setting.slo, limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())
     ]
     conditions = StopCondition.parse(settings.stop_when) if settings.stop_when else ()
     metrics += [(slo.STOP_WHEN, condition.limit.metric) for condition in conditions]
     if settings.percentile_metrics != RunFields.percentile_metrics:
         metrics += [
-            ("--percentile-metrics", metric) for metric in settings.percentile_metrics.split(",")
+            (setting.percentile_metrics, metric)
+            for metric in settings.percentile_metrics.split(",")
         ]
     for name, metric in metrics:
         if metric not in WITHOUT_TOKENS:
@@ -91,23 +86,19 @@ def _check_without_stream(settings: RunFields) -> None:
             raise BadInput(name, problem, "use e2el, the latency of the whole answer")
     if (form := (settings.extra_body or {}).get("encoding_format", "float")) not in JSON_ENCODINGS:
         problem = f"encoding_format {form!r} is not JSON"
-        raise BadInput("--extra-body", problem, f"use {' or '.join(JSON_ENCODINGS)}")
+        raise BadInput(setting.extra_body, problem, f"use {' or '.join(JSON_ENCODINGS)}")
 
 
 def _check_lora(settings: RunFields) -> None:
     parse_skew(settings.lora_assignment)
     if not settings.lora_modules:
-        if settings.lora_assignment is not None:
-            raise BadInput(
-                LORA_ASSIGNMENT, "given without adapters", f"give {LORA_MODULES}, or leave it out"
-            )
         return
     if not all(settings.lora_modules):
         raise BadInput(
             LORA_MODULES, "a name is empty", "give the names that the server lists in /v1/models"
         )
     if len(set(settings.lora_modules)) < len(settings.lora_modules):
-        remedy = "give each once; --class gives one a larger share"
+        remedy = f"give each once; {setting.classes} gives one a larger share"
         raise BadInput(LORA_MODULES, "a name is given twice", remedy)
 
 
@@ -124,11 +115,15 @@ def check_fields(where: str, body: dict[str, Any], *, disable_stream: bool) -> N
     """
     if "stream" in body and body["stream"] != (not disable_stream):
         raise BadInput(
-            where, f"stream: {str(body['stream']).lower()}", "leave it out, or use --disable-stream"
+            where,
+            f"stream: {str(body['stream']).lower()}",
+            f"leave it out, or use {setting.disable_stream}",
         )
     for field in PROMPTS & set(body):
         raise BadInput(
-            where, f"{field} would replace every prompt", "give prompts with --dataset-name"
+            where,
+            f"{field} would replace every prompt",
+            f"give prompts with {setting.dataset_name}",
         )
     sampling = body.get("sampling_params", {})
     if not isinstance(sampling, dict):

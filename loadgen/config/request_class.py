@@ -8,11 +8,9 @@ values is repeated.
 LoRA adapters are classes, too: `--lora-assignment` says how requests are shared among them.
 """
 
-import contextlib
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from typing import Any, Self
 
 from msgspec import Struct, field
@@ -20,15 +18,15 @@ from msgspec import Struct, field
 from loadgen.config import slo
 from loadgen.config.data import DataSettings
 from loadgen.config.load_profile import MAX_RATE
-from loadgen.config.option import classes, times
-from loadgen.errors import BadInput
-from loadgen.util.number_format import parse_number, parse_seconds, parse_share
+from loadgen.config.option import ABOVE_0, Range, options
+from loadgen.errors import BadInput, Place, setting, within
+from loadgen.util.number_format import parse_number, parse_share
 from loadgen.util.redaction import HEADER_NAME, MARK, header_name, split_header
 
-CLASS = "--class"
+CLASS = setting.classes
 FORM = "write NAME:KEY=VALUE,KEY=VALUE, such as chat:share=0.8,priority=0,random_input_len=200"
 ALIASES = {"headers": "header", "dataset": "dataset_name"}
-LORA_ASSIGNMENT, LORA_MODULES = "--lora-assignment", "--lora-modules"
+LORA_ASSIGNMENT, LORA_MODULES = setting.lora_assignment, setting.lora_modules
 RANDOM, IN_TURN, SKEWED = "random", "round-robin", "skewed"
 LORA_REMEDY = f"write {RANDOM}, {IN_TURN}, or {SKEWED}:ALPHA with ALPHA above 1"
 MAX_CLASSES = 255
@@ -36,9 +34,10 @@ MAX_PRIORITY = 999_999_999
 OWN_KEYS = ("share", "rate", "priority", "model", "header", "slo", "goodput")
 # Fields that a class cannot have.
 _OF_RUN = {"workload", "random_batch_size", "no_reranker", "no_oversample"}
-DATA_KEYS = tuple(field.name for field in fields(DataSettings) if field.name not in _OF_RUN)
+DATA_KEYS = tuple(name for name in options(DataSettings) if name not in _OF_RUN)
 KEYS = (*OWN_KEYS, *DATA_KEYS)
-_SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+SHARE_OF_CLASS = Range("a share above 0 and up to 1", ABOVE_0, 1.0)
+RATE = Range(f"requests/s, above 0 and up to {MAX_RATE:,.0f}", ABOVE_0, MAX_RATE)
 _TOLERANCE = 1e-6  # of the sum of shares
 _NAME = r"[\w.@/+-]{1,64}"
 _HEADER = rf"\s*{HEADER_NAME.pattern}="  # with a capital letter: else it is a key
@@ -80,16 +79,6 @@ class RequestClass(Struct, frozen=True):
         """
         return {key: value for key, value in self.changes.items() if key in DATA_KEYS}
 
-    @contextlib.contextmanager
-    def named_in_errors(self) -> Iterator[None]:
-        """Name the class in a `BadInput` of the block."""
-        try:
-            yield
-        except BadInput as error:
-            raise BadInput(
-                CLASS, f"{self.name}: {error.field}: {error.problem}", error.remedy
-            ) from error
-
     @classmethod
     def parse(cls, texts: tuple[str, ...]) -> tuple[Self, ...]:
         """Read the classes of a run.
@@ -106,7 +95,7 @@ class RequestClass(Struct, frozen=True):
             raise BadInput(CLASS, "two classes have the same name", "give each a name of its own")
         classes = [cls._of(name, share, values[name]) for name, share in _shares(values).items()]
         for request_class in classes:
-            with request_class.named_in_errors():
+            with within(CLASS, request_class.name):
                 slo.parse_goodput(request_class.changes.get("goodput", ()))
                 if request_class.slo is not None:
                     slo.parse(request_class.slo)
@@ -114,15 +103,21 @@ class RequestClass(Struct, frozen=True):
 
     @classmethod
     def _of(cls, name: str, share: float, values: Values) -> Self:
-        changes = {key: _typed(name, key, values[key]) for key in DATA_KEYS if key in values}
+        given = [key for key in DATA_KEYS if key in values]
+        with within(CLASS, name):
+            changes = {key: _read(key, values[key]) for key in given}
         if "slo" in values:
             changes["slo"] = ",".join(values["slo"])
         if "goodput" in values:
             changes["goodput"] = tuple(values["goodput"])
         header = tuple(values.get("header", ()))
         if any(pair[1].startswith("@") for pair in map(split_header, header) if pair):
-            problem = f"{name}: a header of a class is not read from a file"
-            raise BadInput(CLASS, problem, "write its value, or give --header for all requests")
+            problem = "a header is not read from a file"
+            raise BadInput(
+                (CLASS, name),
+                problem,
+                f"write its value, or give {setting.header} for all requests",
+            )
         priority = None
         if "priority" in values:
             text = values["priority"][0]
@@ -134,7 +129,7 @@ class RequestClass(Struct, frozen=True):
                     f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a "
                     "lower one is served earlier"
                 )
-                raise BadInput(CLASS, f"{name}: invalid priority {text!r}", remedy)
+                raise BadInput((CLASS, name), f"invalid priority {text!r}", remedy)
             priority = int(text)
         return cls(
             name,
@@ -203,22 +198,16 @@ def total_rate(texts: tuple[str, ...]) -> float | None:
     return sum(rates) if rates else None
 
 
-@contextlib.contextmanager
-def rates_named_in_errors(texts: tuple[str, ...], rate_rps: float) -> Iterator[None]:
-    """Name the rates of classes in a `BadInput` of the block about a rate that they have set.
+def rate_place(texts: tuple[str, ...], rate_rps: float) -> dict[str, Place]:
+    """Return where the rate of a run was written, for `written_as`, if its classes have set it.
 
     Args:
         texts: The values of `--class`.
         rate_rps: The rate of the run, requests/s.
     """
-    try:
-        yield
-    except BadInput as error:
-        if error.field != "--request-rate" or total_rate(texts) != rate_rps:
-            raise
-        raise BadInput(
-            CLASS, f"the rates of the classes together: {error.problem}", error.remedy
-        ) from error
+    if total_rate(texts) != rate_rps:
+        return {}
+    return {setting.request_rate: (CLASS, "the rates of the classes together")}
 
 
 def class_name(text: str) -> str:
@@ -252,7 +241,7 @@ def class_pairs(text: str) -> list[tuple[str, str]]:
             pairs.append((key, f"{value},{part}"))
         else:
             raise BadInput(
-                CLASS, f"{name}: {part.partition('=')[0].strip()!r} does not begin with KEY=", FORM
+                (CLASS, name), f"{part.partition('=')[0].strip()!r} does not begin with KEY=", FORM
             )
     return pairs
 
@@ -282,18 +271,18 @@ def _values(text: str) -> Values:
     for key, value in class_pairs(text):
         if key not in KEYS:
             raise BadInput(
-                CLASS,
-                f"{name}: unknown key {key!r}",
+                (CLASS, name),
+                f"unknown key {key!r}",
                 _known_keys(key, after_header="header" in values),
             )
         if not value:
-            raise BadInput(CLASS, f"{name}: {key} is empty", "give a value, or leave it out")
+            raise BadInput((CLASS, name), f"{key} is empty", "give a value, or leave it out")
         values.setdefault(key, []).append(value)
-        takes_several = key in ("header", "slo", "goodput") or tuple in classes(DataSettings).get(
-            key, ()
+        takes_several = key in ("header", "slo", "goodput") or (
+            key in DATA_KEYS and tuple in options(DataSettings)[key].classes
         )
         if len(values[key]) > 1 and not takes_several:
-            raise BadInput(CLASS, f"{name}: {key} is given twice", "give it once")
+            raise BadInput((CLASS, name), f"{key} is given twice", "give it once")
     return values
 
 
@@ -317,7 +306,7 @@ def _shares(classes: dict[str, Values]) -> dict[str, float]:
     if both := next(
         (name for name, values in classes.items() if {"share", "rate"} <= values.keys()), None
     ):
-        raise BadInput(CLASS, f"{both}: has a share and a rate", "give one of the two")
+        raise BadInput((CLASS, both), "has a share and a rate", "give one of the two")
     if len(kinds) > 1:
         raise BadInput(
             CLASS, "some classes have a share, and some a rate", "give each a share, or each a rate"
@@ -326,7 +315,7 @@ def _shares(classes: dict[str, Values]) -> dict[str, float]:
     for name, values in classes.items():
         if kind not in values:
             remedy = "add share=" if kind == "share" else "add rate=, or give each a share"
-            raise BadInput(CLASS, f"{name}: has no {kind}, which the other classes have", remedy)
+            raise BadInput((CLASS, name), f"has no {kind}, which the other classes have", remedy)
     numbers = {name: _number(name, kind, values) for name, values in classes.items()}
     total = sum(numbers.values())
     if kind == "share" and abs(total - 1) > _TOLERANCE:
@@ -336,45 +325,26 @@ def _shares(classes: dict[str, Values]) -> dict[str, float]:
 
 def _number(name: str, key: str, values: Values) -> float:
     text = values[key][0]
-    parse, most = (parse_share, 1.0) if key == "share" else (parse_number, MAX_RATE)
+    parse, numbers = (parse_share, SHARE_OF_CLASS) if key == "share" else (parse_number, RATE)
     try:
         number = parse(text)
     except ValueError:
         number = math.nan
-    if not 0 < number <= most:
-        bounds = (
-            "a share above 0 and up to 1"
-            if key == "share"
-            else f"requests/s, above 0 and up to {MAX_RATE:,.0f}"
-        )
-        raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {bounds}")
+    if not numbers.least <= number <= numbers.most:
+        raise BadInput((CLASS, name), f"invalid {key} {text!r}", f"give {numbers.expected}")
     return number
 
 
-def _typed(name: str, key: str, values: list[str]) -> Any:
-    kinds, text = classes(DataSettings)[key], values[0]
-    if tuple in kinds:
-        return tuple(values)
-    if int in kinds and re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII):
-        return int(text)
-    try:
-        if bool in kinds:
-            return _SWITCHES[text.lower()]
-        if float in kinds:
-            return parse_seconds(text) if key in times(DataSettings) else parse_number(text)
-    except (KeyError, ValueError):
-        pass
-    if {bool, float, int} & set(kinds) and str not in kinds:
-        expected = "true or false" if bool in kinds else "a number"
-        raise BadInput(CLASS, f"{name}: invalid {key} {text!r}", f"give {expected}")
-    return text
+def _read(key: str, values: list[str]) -> Any:
+    option = options(DataSettings)[key]
+    return tuple(values) if tuple in option.classes else option.read(values[0])
 
 
 def _text(name: str, keys: Any) -> str:
     if not isinstance(keys, Mapping):
         raise BadInput(
-            CLASS,
-            f"{name}: expected keys with values, such as share: 0.8",
+            (CLASS, name),
+            "expected keys with values, such as share: 0.8",
             "write them below the name",
         )
     several = {
@@ -389,7 +359,7 @@ def _text(name: str, keys: Any) -> str:
     text = _written(name, pairs)
     if class_pairs(text) != pairs:
         raise BadInput(
-            CLASS, f"{name}: a value has a comma before a word and =", "write it without the comma"
+            (CLASS, name), "a value has a comma before a word and =", "write it without the comma"
         )
     return text
 

@@ -2,13 +2,10 @@
 and whether their files can be used.
 """
 
-from loadgen.config.option import flag
 from loadgen.config.run_fields import RunFields
 from loadgen.config.target import FROM_ENVIRONMENT
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.route import (
-    CA_CERT,
-    CLIENT_KEY,
     PROXY,
     UNIX_SOCKET,
     Route,
@@ -30,19 +27,15 @@ def check(settings: RunFields) -> None:
         if settings.proxy != FROM_ENVIRONMENT:
             proxy_url(settings.proxy)
         if not settings.urls and settings.host is None:
-            raise BadInput(PROXY, "given without a server to reach", "give --base-url")
+            raise BadInput(PROXY, "given without a server to reach", f"give {setting.base_url}")
     if settings.unix_socket is None:
         return
     if not is_socket_path(settings.unix_socket):
         problem = f"{settings.unix_socket!r} is no path of a Unix socket: it has 1 to 107 bytes"
         raise BadInput(UNIX_SOCKET, problem, "name one that has")
-    for name in ("proxy", "source_address", "ray"):
-        if getattr(settings, name) is not None:
-            problem = f"given together with {flag(name)}, which is for TCP"
-            raise BadInput(UNIX_SOCKET, problem, f"leave out {UNIX_SOCKET} or {flag(name)}")
     if len(settings.urls) > 1:
         problem = f"given for {len(settings.urls)} servers, and one listens on it"
-        raise BadInput(UNIX_SOCKET, problem, "give one --base-url")
+        raise BadInput(UNIX_SOCKET, problem, f"give one {setting.base_url}")
 
 
 def _check_tls(settings: RunFields) -> None:
@@ -50,12 +43,9 @@ def _check_tls(settings: RunFields) -> None:
     urls = (*settings.urls, *settings.server_metrics, *settings.profile_url)
     if fields and not any(url.startswith("https://") for url in urls):
         problem = "given without a server that has TLS"
-        raise BadInput(flag(fields[0]), problem, "give --base-url https://HOST, or leave it out")
-    if settings.insecure and settings.ca_cert is not None:
-        problem = "given together with --insecure, which trusts every certificate"
-        raise BadInput(CA_CERT, problem, "leave one of the two out")
-    if settings.client_key is not None and settings.client_cert is None:
-        raise BadInput(CLIENT_KEY, "given without its certificate", "give --client-cert, too")
+        raise BadInput(
+            setting(fields[0]), problem, f"give {setting.base_url} https://HOST, or leave it out"
+        )
     if fields:
         Route(
             ca_cert=settings.ca_cert,

@@ -1,18 +1,20 @@
-"""`RunFields`: all fields of a run, and how errors name them in a program."""
-
-import contextlib
-import re
-from collections.abc import Iterator
-from dataclasses import fields
+"""`RunFields`: all fields of a run."""
 
 from loadgen.config.data import DataSettings
 from loadgen.config.load import CacheSettings, LoadSettings
-from loadgen.config.option import EVERYDAY, SCALE, flag, option, settings_class
+from loadgen.config.option import (
+    EVERYDAY,
+    FROM_1,
+    SCALE,
+    Range,
+    options_about,
+    settings_class,
+)
 from loadgen.config.output import OutputSettings
 from loadgen.config.target import ServerCallSettings, TargetSettings
-from loadgen.errors import BadInput, LoadgenError
 
-_FLAG = re.compile(r"--[a-z][a-z0-9-]*[a-z0-9]")
+WORKERS = Range("auto, or 1 to 256", 1, 256)
+scale_option = options_about(SCALE)
 
 
 @settings_class
@@ -22,21 +24,26 @@ class ScaleSettings:
     By default one process measures, or in the library the running event loop.
     """
 
-    workers: int | str = option(
+    workers: int | str = scale_option(
         1,
-        SCALE,
         "processes on each machine that share the requests; auto depends on its cores",
         metavar="N|auto",
         tier=EVERYDAY,
+        range=WORKERS,
     )
-    ray: str | None = option(
+    ray: str | None = scale_option(
         None,
-        SCALE,
         "measure from a Ray cluster: HOST:PORT of its head, or auto",
         metavar="auto|HOST:PORT",
+        excludes=("capture",),
+        why="measures in several processes",
     )
-    ray_nodes: int | None = option(
-        None, SCALE, "number of machines of the cluster to use (all)", metavar="N"
+    ray_nodes: int | None = scale_option(
+        None,
+        "number of machines of the cluster to use (all)",
+        metavar="N",
+        range=FROM_1,
+        needs="ray",
     )
 
 
@@ -68,32 +75,3 @@ class RunFields(
     def requests(self) -> int | None:
         """The number of requests that --num-prompts means; None if it is not given."""
         return None if self.num_prompts is None else self.requests_of(self.num_prompts)
-
-
-@contextlib.contextmanager
-def python_names(*arguments: str) -> Iterator[None]:
-    """Rename flags in the errors of the block: `--request-rate` becomes `request_rate`.
-
-    Args:
-        arguments: Names of arguments of the caller that are flags of a command, beside the fields
-            of `RunSettings`.
-    """
-    try:
-        yield
-    except LoadgenError as error:
-        names = {
-            flag(name): name for name in (*arguments, *(field.name for field in fields(RunFields)))
-        }
-        names |= {
-            alias: field.name for field in fields(RunFields) if (alias := field.metadata["alias"])
-        }
-
-        def renamed(text: str) -> str:
-            return _FLAG.sub(lambda match: names.get(match[0], match[0]), text)
-
-        error.args = tuple(renamed(part) if isinstance(part, str) else part for part in error.args)
-        if isinstance(error, BadInput):
-            error.field, error.problem, error.remedy = map(
-                renamed, (error.field, error.problem, error.remedy)
-            )
-        raise

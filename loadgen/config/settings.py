@@ -7,21 +7,22 @@ from dataclasses import FrozenInstanceError
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from loadgen.config import load_check, server_url, validate
-from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH
+from loadgen.config.data import FULL_ANSWERS, FULL_LENGTH, DataSettings
 from loadgen.config.load import SeedPurpose
 from loadgen.config.load_profile import CONCURRENCY, LoadProfile
-from loadgen.config.option import check_type, check_types, read_times, settings_class
+from loadgen.config.option import SECONDS, check_options, check_type, options, settings_class
 from loadgen.config.request_class import (
+    CLASS,
     RequestClass,
     class_texts,
     classes_of,
-    rates_named_in_errors,
+    rate_place,
     redacted_class,
     total_rate,
 )
-from loadgen.config.run_fields import RunFields, python_names
+from loadgen.config.run_fields import RunFields
 from loadgen.config.target import IGNORE_EOS
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, within, written_as
 from loadgen.util.redaction import MARK, header_name, redact_flags, redact_user
 
 Fields = ParamSpec("Fields")
@@ -57,10 +58,10 @@ def _check_names(arguments: dict[str, Any]) -> None:
     Raises:
         BadInput: An argument is no field.
     """
-    names = [field.name for field in dataclasses.fields(RunFields)]
-    for name in arguments.keys() - set(names):
+    names = options(RunSettings)
+    for name in arguments.keys() - names.keys():
         if name in COMMAND_ALONE:
-            raise BadInput(name, "is for the command alone", COMMAND_ALONE[name])
+            raise BadInput(setting(name), "is for the command alone", COMMAND_ALONE[name])
         import difflib  # not before: it is slow to import
 
         near = [field for field in names if name in field] or difflib.get_close_matches(
@@ -69,7 +70,7 @@ def _check_names(arguments: dict[str, Any]) -> None:
         remedy = (
             f"did you mean {near[0]}?" if near else "write a flag of `loadgen run`, with _ for -"
         )
-        raise BadInput(name, "is not a field of RunSettings", remedy)
+        raise BadInput(setting(name), "is not a field of RunSettings", remedy)
 
 
 @settings_class
@@ -88,22 +89,22 @@ class RunSettings(RunFields):
 
     @_with_fields_of(RunFields)
     def __init__(self, **fields: Any) -> None:
-        _check_names(fields)
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        vars(self).update(defaults | fields)
-        self._convert()
+        self._set({option.name: option.default for option in options(RunSettings).values()}, fields)
 
-    def _convert(self) -> None:
-        """Convert values that may be written in several ways, and check the types of all."""
-        if isinstance(self.base_url, list | tuple):
-            # A single URL gives the same settings from a flag, a file and a program.
-            urls = tuple(self.base_url)
-            object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
-        if isinstance(self.classes, dict):  # as a file or a program may give them
-            object.__setattr__(self, "classes", class_texts(self.classes))
-        with python_names():  # flags and files are read before, with errors of their own
-            read_times(self)
-        check_types(self)
+    def _set(self, values: dict[str, Any], changes: dict[str, Any]) -> None:
+        """Take values, changed ones converted and with their types checked, and what they imply."""
+        _check_names(changes)
+        for name, value in changes.items():
+            option = options(RunSettings)[name]
+            if isinstance(value, str) and option.unit is SECONDS:
+                value = option.read(value)
+            elif name == "base_url" and isinstance(value, list):
+                value = tuple(value)
+            elif name == "classes" and isinstance(value, dict):  # as a file or a program gives them
+                value = class_texts(value)
+            option.check_type(value)
+            values[name] = value
+        vars(self).update(values)
         if self.urls:
             urls, endpoint = server_url.read(self.urls, self.endpoint)
             object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
@@ -132,8 +133,7 @@ class RunSettings(RunFields):
         from loadgen.config import presets
 
         check_type("name", name, str, "give the name of a workload, or of a file")
-        with python_names():
-            return cls(**presets.resolve(name))
+        return cls(**presets.resolve(name))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -148,9 +148,10 @@ class RunSettings(RunFields):
         return hash(tuple(vars(self).values()))
 
     def __repr__(self) -> str:
-        default = public(RunSettings())
         shown = (
-            f"{name}={value!r}" for name, value in public(self).items() if value != default[name]
+            f"{name}={value!r}"
+            for name, value in public(self).items()
+            if getattr(self, name) != options(RunSettings)[name].default
         )
         return f"RunSettings({', '.join(shown)})"
 
@@ -161,8 +162,11 @@ class RunSettings(RunFields):
         Raises:
             BadInput: There is no such field, or a value has the wrong type.
         """
-        _check_names(changes)
-        return dataclasses.replace(self, **changes)
+        if all(getattr(self, name, self) is value for name, value in changes.items()):
+            return self
+        changed = object.__new__(RunSettings)
+        changed._set(dict(vars(self)), changes)
+        return changed
 
     def apart(self) -> "tuple[RunSettings, ...]":
         """Return settings for each target of the run alone."""
@@ -246,13 +250,13 @@ class RunSettings(RunFields):
         Raises:
             BadInput: The first value that cannot be used; nothing has been sent or written.
         """
-        with rates_named_in_errors(self.classes, self.request_rate):
+        with written_as(rate_place(self.classes, self.request_rate)):
             validate.check(self)
         classes = [
             (request_class, self.of_class(request_class)) for request_class in self.request_classes
         ]
         for request_class, settings in classes if self.classes else ():
-            with request_class.named_in_errors():
+            with within(CLASS, request_class.name):
                 validate.check(settings)
         load_check.check_class_data(self, classes)
         return self
@@ -263,15 +267,8 @@ class RunSettings(RunFields):
         Raises:
             BadInput: The first value that cannot be used.
         """
+        check_options(self, {}, DataSettings)
         validate.check_data(self)
-
-    def check_output(self) -> None:
-        """Check the fields of the output alone.
-
-        Raises:
-            BadInput: The first value that cannot be used.
-        """
-        validate.check_output(self)
 
 
 def public(settings: RunSettings) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Self
 from msgspec import Struct
 
 from loadgen.config.run_fields import RunFields
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import duration, parse_seconds, plural
 
 LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
@@ -29,11 +29,11 @@ GAPS = ("itl", "icl")  # latencies with many values per request
 RATES = ("error_rate",)
 DEFAULT_LIMIT = "error_rate<1%"  # added where no other limit counts failed requests
 STATISTICS = "p50, p90, p99, p99.9, ..., mean, median, max"
-STOP_WHEN = "--stop-when"
+STOP_WHEN = setting.stop_when
 ERRORS = "errors"
 STOP_WHEN_REMEDY = (
     'write for example "ttft_p99>2s over 10s", "error_rate>5%" or "errors>100", '
-    "with the metrics of --slo"
+    f"with the metrics of {setting.slo}"
 )
 MIN_ENDED = 30  # requests, before their error rate is judged
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
@@ -128,7 +128,7 @@ def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
             milliseconds = -1.0
         if metric not in ("ttft", "tpot", "e2el") or not 0 <= milliseconds < math.inf:
             raise BadInput(
-                "--goodput", f"invalid limit {pair!r}", "write ttft:MS, tpot:MS or e2el:MS"
+                setting.goodput, f"invalid limit {pair!r}", "write ttft:MS, tpot:MS or e2el:MS"
             )
         limits[metric] = int(milliseconds * 1e6)
     return limits
@@ -297,7 +297,9 @@ def check_stop_conditions(settings: RunFields) -> None:
             continue
         if limit.metric == ERRORS and not requests > limit.threshold - (not limit.inclusive):
             problem = f"{condition.text!r} never holds in a run of {plural(requests, 'request')}"
-            raise BadInput(STOP_WHEN, problem, "give a lower limit, or a larger --num-prompts")
+            raise BadInput(
+                STOP_WHEN, problem, f"give a lower limit, or a larger {setting.num_prompts}"
+            )
         if limit.metric not in GAPS and condition.min_values > requests:
             problem = (
                 f"{condition.text!r} is judged from {condition.min_values} requests on, and "
@@ -306,7 +308,7 @@ def check_stop_conditions(settings: RunFields) -> None:
             raise BadInput(
                 STOP_WHEN,
                 problem,
-                "give a larger --num-prompts, or a condition that fewer can decide",
+                f"give a larger {setting.num_prompts}, or a condition that fewer can decide",
             )
 
 
@@ -315,10 +317,12 @@ def _limit(text: str) -> Limit:
     if match is None:
         bare = re.fullmatch(_BARE_METRIC, text)
         if bare is None:
-            raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
+            raise BadInput(setting.slo, f"invalid limit {text!r}", _EXAMPLE)
         if bare[1] in LATENCY_METRICS:
             raise BadInput(
-                "--slo", f"{text!r} has no statistic", f"write for example {bare[1]}_p99{bare[2]}"
+                setting.slo,
+                f"{text!r} has no statistic",
+                f"write for example {bare[1]}_p99{bare[2]}",
             )
         raise _unknown_metric(text)
     metric, statistic, sign, number, unit = match.groups()
@@ -328,22 +332,22 @@ def _limit(text: str) -> Limit:
         raise _unknown_metric(text)
     if not is_rate and not re.fullmatch(_STATISTIC, statistic):
         raise BadInput(
-            "--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}"
+            setting.slo, f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}"
         )
     if unit not in units:
         names = ", ".join(filter(None, units))
         raise BadInput(
-            "--slo",
+            setting.slo,
             f"unknown unit in {text!r}",
             f"choose from {names}, or none for {_BARE[is_rate]}",
         )
     try:
         threshold = float(number) * units[unit]
     except ValueError as error:
-        raise BadInput("--slo", f"invalid number in {text!r}", _EXAMPLE) from error
+        raise BadInput(setting.slo, f"invalid number in {text!r}", _EXAMPLE) from error
     if is_rate and threshold > 1:
         raise BadInput(
-            "--slo",
+            setting.slo,
             f"{text!r} allows a rate above 1",
             "write a share up to 1, or a percentage with %",
         )
@@ -352,7 +356,7 @@ def _limit(text: str) -> Limit:
 
 def _unknown_metric(text: str) -> BadInput:
     names = ", ".join((*LATENCY_METRICS, *RATES))
-    return BadInput("--slo", f"unknown metric in {text!r}", f"choose from {names}; {_EXAMPLE}")
+    return BadInput(setting.slo, f"unknown metric in {text!r}", f"choose from {names}; {_EXAMPLE}")
 
 
 def _length_s(settings: RunFields) -> float:

@@ -2,25 +2,24 @@
 and server calls.
 
 Server calls are those beside the load: to the profiler, and what is called before the clock starts.
-`@FILE` in place of an API key, of a proxy, or of the value of a header, names a credential file.
 """
 
-import os
-import sys
-from pathlib import Path
 from typing import Any, Literal
 
 from loadgen.config.option import (
     ENGINE,
     EVERYDAY,
     FIRST,
+    FROM_1,
+    POSITIVE,
     SAMPLING,
+    SECONDS,
     TARGET,
-    option,
+    Range,
+    options_about,
     settings_class,
 )
-from loadgen.errors import BadInput
-from loadgen.util.redaction import split_header
+from loadgen.errors import BadInput, setting
 
 Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
@@ -45,6 +44,8 @@ OPTIONAL = (
     *("frequency_penalty", "presence_penalty"),
 )
 
+# Sixteen accelerators, each split into seven, are the most in one machine.
+MAX_REPLICAS = 128
 NO_HEADER = "none"  # value of --session-header
 AIOHTTP: Transport = "aiohttp"
 BALANCE: Balance = "round-robin"  # the default
@@ -55,7 +56,9 @@ _SERVER_SETTINGS = (
     *("model", "backend", "endpoint"),  # of the server at vLLM's own address
 )
 PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
-MAX_CREDENTIAL_LENGTH = 65536  # characters; no header may be longer
+engine_option = options_about(ENGINE)
+sampling_option = options_about(SAMPLING)
+target_option = options_about(TARGET)
 
 
 @settings_class
@@ -65,239 +68,231 @@ class TargetSettings:
     `base_url` is one URL or, for several targets that share the requests, a tuple.
     """
 
-    base_url: str | tuple[str, ...] | None = option(
+    base_url: str | tuple[str, ...] | None = target_option(
         None,
-        TARGET,
         "URL of the server, such as http://host:8000; with /v1 or without it, or that of an "
         "endpoint; replaces --host and --port; several, with --balance, share the load",
         metavar="URL",
         tier=FIRST,
     )
-    balance: Balance | None = option(
-        None, TARGET, "how several --base-url share the requests (round-robin)"
+    balance: Balance | None = target_option(
+        None, "how several --base-url share the requests (round-robin)"
     )
-    host: str | None = option(
-        None,
-        TARGET,
-        "server host; with --engine, the address it listens on (127.0.0.1)",
-        tier=EVERYDAY,
+    host: str | None = target_option(
+        None, "server host; with --engine, the address it listens on (127.0.0.1)", tier=EVERYDAY
     )
-    port: int | None = option(None, TARGET, "server port (8000)", tier=EVERYDAY)
-    endpoint: str | None = option(
+    port: int | None = target_option(
+        None, "server port (8000)", tier=EVERYDAY, range=Range("1 to 65535", 1, 65535)
+    )
+    endpoint: str | None = target_option(
         None,
-        TARGET,
         "path of the API, with a query if it needs one (depends on --backend)",
         metavar="PATH",
         tier=EVERYDAY,
     )
-    backend: str | None = option(
+    backend: str | None = target_option(
         None,
-        TARGET,
         "API: openai (completions), openai-chat, ...; openai-responses, anthropic, sglang-native "
         "(/generate), those for embeddings, pooling and rerank, or one that a package adds; "
         "without, openai, and openai-chat for the simulator",
         metavar="NAME",
         tier=FIRST,
     )
-    model: str | None = option(
-        None, TARGET, "model name (the first model of the server)", tier=FIRST
+    model: str | None = target_option(
+        None, "model name (the first model of the server)", tier=FIRST
     )
-    served_model_name: str | None = option(
-        None, TARGET, "model name in requests, if it differs from --model", metavar="NAME"
+    served_model_name: str | None = target_option(
+        None, "model name in requests, if it differs from --model", metavar="NAME"
     )
-    lora_modules: tuple[str, ...] = option(
+    lora_modules: tuple[str, ...] = target_option(
         (),
-        TARGET,
         "names of LoRA adapters; each request names one of them instead of the model",
         metavar="NAME",
     )
-    lora_assignment: str | None = option(
+    lora_assignment: str | None = target_option(
         None,
-        TARGET,
         "adapter of a request: random, round-robin, or skewed:ALPHA, which draws each ALPHA times "
         "as often as the next (random)",
         metavar="RULE",
+        needs="lora_modules",
     )
-    tokenizer: str | None = option(
+    tokenizer: str | None = target_option(
         None,
-        TARGET,
         "tokenizer.json, its folder, or a hub name; without, the server's, or that of --model; "
         "built-in: loadgen's own, so lengths are approximate; none: only the server counts tokens",
         metavar="PATH|NAME|none",
         tier=FIRST,
     )
-    header: tuple[str, ...] = option(
+    header: tuple[str, ...] = target_option(
         (),
-        TARGET,
         "extra request headers, each Name=value, 'Name: value' as for curl, or Name=@FILE",
         metavar="NAME=VALUE|@FILE",
         tier=EVERYDAY,
     )
-    api_key: str | None = option(
+    api_key: str | None = target_option(
         None,
-        TARGET,
         "bearer token, or @FILE with it (OPENAI_API_KEY)",
         metavar="@FILE|KEY",
         tier=FIRST,
+        excludes=("api_key_command",),
     )
-    api_key_command: str | None = option(
+    api_key_command: str | None = target_option(
         None,
-        TARGET,
         "command that prints the bearer token; it runs again when the token ends, or at status 401",
         metavar="CMD",
     )
-    api_key_header: str | None = option(
+    api_key_header: str | None = target_option(
         None,
-        TARGET,
         "header that holds the API key in place of a bearer token (api-key for deployments of "
         "Azure)",
         metavar="NAME",
     )
-    request_id_prefix: str = option(
-        "loadgen-", TARGET, "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
+    request_id_prefix: str = target_option(
+        "loadgen-", "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
     )
-    session_header: str = option(
+    session_header: str = target_option(
         "X-Session-ID",
-        TARGET,
         "header with the id of the session, for routers that keep a session on one server; none: "
         "no header",
         metavar="NAME",
     )
-    session_token: str | None = option(
+    session_token: str | None = target_option(
         None,
-        TARGET,
         "response header whose value the later turns of the session send back, for routers that "
         "choose a server at the first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
     )
-    insecure: bool = option(False, TARGET, "do not verify TLS certificates", tier=EVERYDAY)
-    ca_cert: str | None = option(
+    insecure: bool = target_option(
+        False,
+        "do not verify TLS certificates",
+        tier=EVERYDAY,
+        excludes=("ca_cert",),
+        why="trusts every certificate",
+    )
+    ca_cert: str | None = target_option(
         None,
-        TARGET,
         "PEM file of the authorities to trust (those of this machine)",
         metavar="FILE",
         tier=EVERYDAY,
     )
-    client_cert: str | None = option(
-        None, TARGET, "PEM file with a certificate for servers that want one", metavar="FILE"
+    client_cert: str | None = target_option(
+        None, "PEM file with a certificate for servers that want one", metavar="FILE"
     )
-    client_key: str | None = option(
-        None, TARGET, "PEM file with its private key (that in --client-cert)", metavar="FILE"
-    )
-    server_name: str | None = option(
-        None, TARGET, "name that the server's certificate has (the host of its URL)", metavar="NAME"
-    )
-    proxy: str | None = option(
+    client_key: str | None = target_option(
         None,
-        TARGET,
+        "PEM file with its private key (that in --client-cert)",
+        metavar="FILE",
+        needs="client_cert",
+    )
+    server_name: str | None = target_option(
+        None, "name that the server's certificate has (the host of its URL)", metavar="NAME"
+    )
+    proxy: str | None = target_option(
+        None,
         "HTTP proxy to reach the server through, by CONNECT: http://USER:PASSWORD@HOST:PORT, @FILE "
         "with that, or env for those that the environment names (none)",
         metavar="URL|@FILE|env",
     )
-    unix_socket: str | None = option(
-        None, TARGET, "Unix socket on which the server listens", metavar="PATH"
+    unix_socket: str | None = target_option(
+        None,
+        "Unix socket on which the server listens",
+        metavar="PATH",
+        excludes=("proxy", "source_address", "ray"),
+        why="is for a server on this machine",
     )
-    transport: Transport = option(
+    transport: Transport = target_option(
         "compiled",
-        TARGET,
         "what sends and reads: compiled, with the kernel's times, or aiohttp, with times of "
         "reading, which also reads compressed answers and needs no CONNECT of a proxy",
     )
-    server_metrics: tuple[str, ...] = option(
+    server_metrics: tuple[str, ...] = target_option(
         (),
-        TARGET,
         "server metrics to scrape: URLs, auto (/metrics, if the server has it; the default) or off",
         metavar="URL|auto|off",
         tier=EVERYDAY,
     )
-    extra_body: dict[str, Any] | None = option(
-        None,
-        TARGET,
-        "JSON object that is merged into every request body",
-        metavar="JSON",
-        tier=EVERYDAY,
+    extra_body: dict[str, Any] | None = target_option(
+        None, "JSON object that is merged into every request body", metavar="JSON", tier=EVERYDAY
     )
-    preflight: bool | None = option(
+    preflight: bool | None = target_option(
         None,
-        TARGET,
         "before the load, send a request of one token that finds the API and the fields that the "
         "server refuses; stop if it refuses the key or the model (on)",
     )
-    adapt: bool | None = option(
+    adapt: bool | None = target_option(
         None,
-        TARGET,
         "change what the server refuses, and use loadgen's own tokenizer where the model's is "
         "missing; without, both are errors (on, except with --strict or --compat)",
         tier=EVERYDAY,
     )
-    disable_stream: bool = option(
+    disable_stream: bool = target_option(
         False,
-        TARGET,
         "request each answer in one piece; its tokens then have no times, so only E2EL and rates "
         "are reported",
         tier=EVERYDAY,
     )
-    content_parts: bool = option(
+    content_parts: bool = target_option(
         False,
-        TARGET,
         "send the text of a chat as a list with one part, as `vllm bench serve` does, instead of "
         "a plain text",
     )
-    continuous_usage: bool = option(
+    continuous_usage: bool = target_option(
         False,
-        TARGET,
         "request usage with every event, to count its tokens; omitted if the server refuses it",
     )
 
-    engine: str | None = option(
+    engine: str | None = engine_option(
         None,
-        ENGINE,
         "engine to start for --model, and to stop after the run (`loadgen engines` lists them)",
         tier=EVERYDAY,
+        excludes=("base_url", "port", "proxy", "unix_socket"),
+        why="starts its own server",
     )
-    engine_arg: tuple[str, ...] = option(
+    engine_arg: tuple[str, ...] = engine_option(
         (),
-        ENGINE,
         "knobs as NAME=VALUE, or flags of the engine, for example --engine-arg='--dtype half'",
         metavar="ARG",
         tier=EVERYDAY,
+        needs="engine",
     )
-    replicas: int = option(
+    replicas: int = engine_option(
         1,
-        ENGINE,
         "number of servers to start; they share the requests and --devices",
         metavar="N",
+        range=Range(f"1 to {MAX_REPLICAS}", 1, MAX_REPLICAS),
+        needs="engine",
     )
-    devices: str | None = option(
-        None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID"
+    devices: str | None = engine_option(
+        None, "accelerators that the engine may use (all)", metavar="ID,ID", needs="engine"
     )
-    engine_timeout: float = option(600.0, ENGINE, "seconds for the engine to start", metavar="TIME")
+    engine_timeout: float = engine_option(
+        600.0, "seconds for the engine to start", unit=SECONDS, range=POSITIVE
+    )
 
-    temperature: float | None = option(
-        None, SAMPLING, "sampling temperature (the server's default)", tier=EVERYDAY
+    temperature: float | None = sampling_option(
+        None, "sampling temperature (the server's default)", tier=EVERYDAY
     )
-    top_p: float | None = option(None, SAMPLING, "nucleus sampling", tier=EVERYDAY)
-    top_k: int | None = option(None, SAMPLING, "top-k sampling")
-    min_p: float | None = option(None, SAMPLING, "min-p sampling")
-    frequency_penalty: float | None = option(None, SAMPLING, "frequency penalty")
-    presence_penalty: float | None = option(None, SAMPLING, "presence penalty")
-    repetition_penalty: float | None = option(None, SAMPLING, "repetition penalty")
-    ignore_eos: bool | None = option(
+    top_p: float | None = sampling_option(None, "nucleus sampling", tier=EVERYDAY)
+    top_k: int | None = sampling_option(None, "top-k sampling")
+    min_p: float | None = sampling_option(None, "min-p sampling")
+    frequency_penalty: float | None = sampling_option(None, "frequency penalty")
+    presence_penalty: float | None = sampling_option(None, "presence penalty")
+    repetition_penalty: float | None = sampling_option(None, "repetition penalty")
+    ignore_eos: bool | None = sampling_option(
         None,
-        SAMPLING,
         "ask the server to generate past the end of the answer (on for random prompts)",
         tier=EVERYDAY,
+        excludes=("no_max_tokens",),
+        why="lets no answer end by itself",
     )
-    no_max_tokens: bool = option(
+    no_max_tokens: bool = sampling_option(
         False,
-        SAMPLING,
         "send no maximum of tokens, so that every answer ends by itself, or at the server's own "
         "limit; the lengths of answers are then not asked",
     )
 
-    omit: tuple[str, ...] = option(
+    omit: tuple[str, ...] = sampling_option(
         (),
-        SAMPLING,
         "fields that no request has, such as ignore_eos or stream_options; without "
         "max_completion_tokens, max_tokens limits a chat's answer (what the server refuses)",
         metavar="FIELD",
@@ -337,41 +332,41 @@ class ServerCallSettings:
     serve`.
     """
 
-    profile: bool = option(
+    profile: bool = target_option(
         False,
-        TARGET,
         "start the server's profiler after the warm-up and stop it after the run: POST "
         "/start_profile, /stop_profile",
     )
-    profile_body: dict[str, Any] | None = option(
+    profile_body: dict[str, Any] | None = target_option(
         None,
-        TARGET,
         "JSON object for /start_profile; with num_steps (SGLang) or max_iterations (vLLM) the "
         "profiler stops by itself",
         metavar="JSON",
+        needs="profile",
     )
-    profile_url: tuple[str, ...] = option(
+    profile_url: tuple[str, ...] = target_option(
         (),
-        TARGET,
         "servers whose profiler is started, such as the prefill workers behind a router (those of "
         "--base-url)",
         metavar="URL",
+        needs="profile",
     )
-    profile_batch_threshold: int | None = option(
+    profile_batch_threshold: int | None = target_option(
         None,
-        TARGET,
         "start the profiler when the server runs this many requests at once",
         metavar="N",
+        range=FROM_1,
+        needs="profile",
     )
-    profile_duration: float = option(
+    profile_duration: float = target_option(
         PROFILE_S,
-        TARGET,
         "with --profile-batch-threshold: seconds until the profiler is stopped",
-        metavar="TIME",
+        unit=SECONDS,
+        range=POSITIVE,
+        needs="profile_batch_threshold",
     )
-    call_before: tuple[str, ...] = option(
+    call_before: tuple[str, ...] = target_option(
         (),
-        TARGET,
         "paths of the server that receive a POST before the clock starts, such as /reset_mm_cache "
         "of vLLM",
         metavar="PATH",
@@ -386,59 +381,8 @@ def check_server(settings: TargetSettings) -> None:
     """
     if all(getattr(settings, name) is None for name in _SERVER_SETTINGS):
         raise BadInput(
-            "--base-url",
+            setting.base_url,
             "no server is named",
-            "give its URL; --engine sim measures loadgen's own simulator, as `loadgen demo` does",
+            f"give its URL; {setting.engine} sim measures loadgen's own simulator, as "
+            "`loadgen demo` does",
         )
-
-
-def read_credential_files(settings: dict[str, Any]) -> dict[str, Any]:
-    """Replace `@FILE` in api_key, proxy and the values of header by the content of the file.
-
-    A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard
-    input.
-
-    Args:
-        settings: Fields of the settings by name; those of other names stay as they are.
-
-    Returns:
-        A copy with the content of the files.
-
-    Raises:
-        BadInput: A file cannot be read, is empty, or has more than one line.
-    """
-    settings = dict(settings)
-    for name, flag in (("api_key", "--api-key"), ("proxy", "--proxy")):
-        value = settings.get(name)
-        if isinstance(value, str) and value.startswith("@"):
-            settings[name] = _read_credential(flag, value[1:])
-    if settings.get("header"):
-        headers = []
-        for header in settings["header"]:
-            name, value = split_header(header) or ("", "")
-            headers.append(
-                f"{name}={_read_credential('--header', value[1:])}"
-                if value.startswith("@")
-                else header
-            )
-        settings["header"] = tuple(headers)
-    return settings
-
-
-def _read_credential(flag: str, path: str) -> str:
-    try:
-        if path == "-":
-            text = sys.stdin.read(MAX_CREDENTIAL_LENGTH + 1)
-        else:
-            with Path(os.path.expanduser(path)).open(encoding="latin-1") as file:
-                text = file.read(MAX_CREDENTIAL_LENGTH + 1)
-    except OSError as error:
-        raise BadInput(
-            flag, f"@{path}: {error.strerror}", "name a readable file, or give the value itself"
-        ) from error
-    text = text.strip()
-    if not text or len(text.splitlines()) > 1 or len(text) > MAX_CREDENTIAL_LENGTH:
-        raise BadInput(
-            flag, f"@{path} does not contain exactly one line", "put only the value into the file"
-        )
-    return text

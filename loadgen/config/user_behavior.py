@@ -13,12 +13,11 @@ from typing import Literal, Self, cast
 from msgspec import Struct
 
 from loadgen.config.load import EARLY_ENDS
-from loadgen.config.option import flag
 from loadgen.config.run_fields import RunFields
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_seconds
 
-THINK_TIME = "--think-time"
+THINK_TIME = setting.think_time
 THINK_TIME_REMEDY = (
     "write seconds, MIN:MAX, exp:MEAN, normal:MEAN:STDEV or lognormal:MEAN:STDEV, each up to a day"
 )
@@ -30,7 +29,7 @@ EARLY_END_REMEDY = (
 )
 MAX_TOKENS, MAX_AFTER_S = 1 << 31, 86400.0
 _EARLY_END = r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%@(tokens|after)=(.+)"
-RETRY = "--retry"
+RETRY = setting.retry
 RETRY_REMEDY = (
     "write HTTP statuses, such as 429 or 429,503, and the number of attempts as 429@attempts=4"
 )
@@ -145,34 +144,35 @@ class EarlyEnd(Struct, frozen=True):
         for end in ends:
             if end.tokens is not None and not settings.streams:
                 problem = f"tokens={end.tokens}, where answers come in one piece"
-                raise BadInput(flag(end.name), problem, "write a time: SHARE%@after=TIME")
+                raise BadInput(setting(end.name), problem, "write a time: SHARE%@after=TIME")
         return ends
 
     @classmethod
     def _parse(cls, name: str, text: str) -> Self:
         form = re.fullmatch(_EARLY_END, text.strip(), re.ASCII)
         if form is None:
-            raise BadInput(flag(name), f"invalid value {text!r}", EARLY_END_REMEDY)
+            raise BadInput(setting(name), f"invalid value {text!r}", EARLY_END_REMEDY)
         percent, kind, value = form.groups()
         share = float(percent) / 100
         if not 0 < share <= 1:
             problem = f"a share of {percent}%"
-            raise BadInput(flag(name), problem, "give a share above 0% and up to 100%")
+            raise BadInput(setting(name), problem, "give a share above 0% and up to 100%")
         if kind == "tokens":
             if not re.fullmatch("[0-9]{1,10}", value, re.ASCII) or not 0 < int(value) <= MAX_TOKENS:
                 problem = f"{value!r} is not a number of tokens"
-                raise BadInput(flag(name), problem, "give a whole number from 1")
+                raise BadInput(setting(name), problem, "give a whole number from 1")
             return cls(name, share, tokens=int(value))
         try:
             after_s = parse_seconds(value)
         except ValueError as error:
-            raise BadInput(flag(name), str(error), "give a time such as 200ms or 1.5s") from error
+            remedy = "give a time such as 200ms or 1.5s"
+            raise BadInput(setting(name), str(error), remedy) from error
         if after_s and value[-1:].isdigit():
             remedy = f"write after={value}ms or after={value}s"
-            raise BadInput(flag(name), f"{value} has no unit", remedy)
+            raise BadInput(setting(name), f"{value} has no unit", remedy)
         if not 0 <= after_s <= MAX_AFTER_S:
             problem = f"{value} after a request was sent"
-            raise BadInput(flag(name), problem, f"give a time from 0 to {MAX_AFTER_S:g} s")
+            raise BadInput(setting(name), problem, f"give a time from 0 to {MAX_AFTER_S:g} s")
         return cls(name, share, after_s=after_s)
 
 
@@ -205,6 +205,6 @@ class Retry(Struct, frozen=True):
         attempts = ATTEMPTS if form[2] is None else int(form[2])
         if not 2 <= attempts <= MAX_ATTEMPTS:
             problem = f"{attempts} attempts"
-            remedy = f"give 2 to {MAX_ATTEMPTS} attempts, or leave --retry out"
+            remedy = f"give 2 to {MAX_ATTEMPTS} attempts, or leave {setting.retry} out"
             raise BadInput(RETRY, problem, remedy)
         return cls(statuses, attempts)

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util import files
 from loadgen.util.redaction import secrets, spellings
 from loadgen.version import __version__
@@ -158,7 +158,7 @@ class Capture:
             yield None
             return
         capture = cls(
-            files.create_private("--capture", path), targets, compressed=path.endswith(".gz")
+            files.create_private(setting.capture, path), targets, compressed=path.endswith(".gz")
         )
         try:
             yield capture
@@ -305,7 +305,7 @@ def load(path: str) -> Recording:
             lines = file.read().splitlines()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise BadInput("FILE", f"{path}: {reason}", remedy) from error
+        raise BadInput((), f"{path}: {reason}", remedy) from error
     number = 1
     try:
         about = orjson.loads(lines[0])
@@ -322,7 +322,7 @@ def load(path: str) -> Recording:
         )
     except (LookupError, TypeError, ValueError) as error:
         what = f"without {error}" if isinstance(error, KeyError) else str(error)
-        raise BadInput("FILE", f"{path}, line {number}: {what}", remedy) from error
+        raise BadInput((), f"{path}, line {number}: {what}", remedy) from error
 
 
 def _from_json(line: dict[str, Any]) -> CapturedResponse:

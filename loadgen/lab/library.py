@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.run_fields import python_names
 from loadgen.lab.audit import Finding, auditor
 from loadgen.lab.study import report
 from loadgen.lab.study.execute import conductor
@@ -83,8 +82,7 @@ class SavedStudy:
         into = Path(self.findings.study.name + REPORT_SUFFIX if output is None else output)
         with Store.open(self.store) as store:
             facts = store.facts
-        with python_names("output"):
-            return report.write(self.findings, facts, self.store, into)
+        return report.write(self.findings, facts, self.store, into)
 
     def __str__(self) -> str:
         return "".join(f"{printable(line)}\n" for line in findings_text.as_text(self.findings))
@@ -130,10 +128,9 @@ async def tune(
         check_path("store", store)
     check_callback("on_progress", on_progress)
     check_callback("on_trial", on_trial)
-    with python_names("store"):
-        file = study_file.read(Path(study))
-        folder = store_of(file, store)
-        return await carry_out(file, folder, _Callbacks(folder, on_progress, on_trial))
+    file = study_file.read(Path(study))
+    folder = store_of(file, store)
+    return await carry_out(file, folder, _Callbacks(folder, on_progress, on_trial))
 
 
 tune_sync = synchronous(tune)

@@ -2,14 +2,13 @@
 sent.
 """
 
-from dataclasses import fields
 from pathlib import Path
 
-from loadgen.config import output_check, target
-from loadgen.config.option import check_type, flag
+from loadgen.config import credential_files, output_check, target
+from loadgen.config.option import check_type, options
 from loadgen.config.output import FILES, SAVING
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload import endpoints
 from loadgen.workload.prompt import Dataset
 
@@ -22,11 +21,11 @@ def accepted(settings: RunSettings) -> RunSettings:
             library cannot do what a setting asks.
     """
     check_type("settings", settings, RunSettings, "give a RunSettings")
-    for field in fields(RunSettings):
-        if field.metadata["instead"] and getattr(settings, field.name) != field.default:
-            raise BadInput(flag(field.name), "is for the command alone", field.metadata["instead"])
+    for name, option in options(RunSettings).items():
+        if option.instead and getattr(settings, name) != option.default:
+            raise BadInput(setting(name), "is for the command alone", option.instead)
     fields_of_secrets = ("api_key", "header", "proxy")
-    secrets = target.read_credential_files(
+    secrets = credential_files.read_credential_files(
         {name: getattr(settings, name) for name in fields_of_secrets}
     )
     checked = endpoints.checked(settings.replace(**secrets))
@@ -44,7 +43,7 @@ def accepted_for_series(settings: RunSettings) -> RunSettings:
     for name in {*SAVING, *FILES}:
         if getattr(settings, name) != getattr(RunSettings, name):
             raise BadInput(
-                flag(name),
+                setting(name),
                 "is for single runs",
                 "leave it out, and call save(path) of what is returned",
             )

@@ -7,7 +7,6 @@ from pathlib import Path
 from loadgen.analysis.compare import JudgedComparison, NoiseFile, Side
 from loadgen.analysis.compare.side import names as names_of_paths
 from loadgen.config.option import check_type
-from loadgen.config.run_fields import python_names
 from loadgen.errors import BadInput
 from loadgen.report import RunResult
 
@@ -54,18 +53,17 @@ def compare(
     check_type("names", names, Sequence | None, TEXTS)
     check_type("fail_if", fail_if, Sequence, TEXTS)
     check_type("noise", noise, str | Path | None, "give the path of a file")
-    with python_names("names", "noise", "fail_if", "anyway"):
-        if not candidates:
-            raise BadInput(
-                "candidates", "there is none", "give another side to compare with the baseline"
-            )
-        named = [
-            Side.of_sources(name, [run if isinstance(run, RunResult) else str(run) for run in runs])
-            for name, runs in zip(_names(sides, names), sides, strict=True)
-        ]
-        conditions = [fail_if] if isinstance(fail_if, str) else fail_if
-        variation = None if noise is None else NoiseFile.read(str(noise))
-        return JudgedComparison.of(named, noise=variation, fail_if=conditions, anyway=anyway)
+    if not candidates:
+        raise BadInput(
+            "candidates", "there is none", "give another side to compare with the baseline"
+        )
+    named = [
+        Side.of_sources(name, [run if isinstance(run, RunResult) else str(run) for run in runs])
+        for name, runs in zip(_names(sides, names), sides, strict=True)
+    ]
+    conditions = [fail_if] if isinstance(fail_if, str) else fail_if
+    variation = None if noise is None else NoiseFile.read(str(noise))
+    return JudgedComparison.of(named, noise=variation, fail_if=conditions, anyway=anyway)
 
 
 def _runs(argument: str, side: Runs) -> list[RunResult | str | Path]:

@@ -12,7 +12,6 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from loadgen import report
 from loadgen.config.option import check_type
-from loadgen.config.run_fields import python_names
 from loadgen.config.settings import NO_LOAD, RunSettings
 from loadgen.errors import BadInput, GivenUp, LoadgenError
 from loadgen.library.accepted import accepted, check_callback, check_dataset
@@ -107,8 +106,7 @@ async def run(
     """
     check_dataset(dataset)
     check_callback("on_progress", on_progress)
-    with python_names():
-        return await carry_out(accepted(settings), dataset, on_progress)
+    return await carry_out(accepted(settings), dataset, on_progress)
 
 
 run_sync = synchronous(run, "await loadgen.run(...), or loadgen_run_async in a test")
@@ -249,8 +247,7 @@ class Watched:
             raise GivenUp(UNMEASURED) from None
 
     async def _run(self, settings: RunSettings, dataset: Dataset | None) -> Result:
-        with python_names():
-            return await carry_out(settings, dataset, self._update, self._participant)
+        return await carry_out(settings, dataset, self._update, self._participant)
 
     def _update(self, progress: Progress) -> None:
         self._progress = progress
@@ -277,9 +274,8 @@ async def watch(
     check_type("every_s", every_s, int | float, "give seconds")
     if not 0 < every_s < math.inf:
         raise BadInput("every_s", f"{every_s} is out of range", "give seconds above 0")
-    with python_names():
-        checked = accepted(settings)
-        opened = open_participant(checked, own_loop=True)
+    checked = accepted(settings)
+    opened = open_participant(checked, own_loop=True)
     async with opened as participant:
         watched = Watched(checked, dataset, participant, every_s)
         try:

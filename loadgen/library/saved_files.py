@@ -43,7 +43,7 @@ def load(path: str | Path) -> SavedResult:
     """
     results = load_all(path)
     if len(results) != 1:
-        raise BadInput("FILE", f"{path} holds {len(results)} results", "read them with load_all")
+        raise BadInput((), f"{path} holds {len(results)} results", "read them with load_all")
     return results[0]
 
 
@@ -56,7 +56,7 @@ def load_all(path: str | Path) -> list[SavedResult]:
     check_path("path", path)
     saved = run_result.read(path)
     if any(map(is_series, saved)):
-        raise BadInput("FILE", f"{path} holds a sweep or a search", "read it with load_series")
+        raise BadInput((), f"{path} holds a sweep or a search", "read it with load_series")
     with run_result.whole(str(path)):
         return [SavedResult.from_dict(result) for result in saved]
 
@@ -71,8 +71,6 @@ def load_series(path: str | Path) -> SavedSeries:
     check_path("path", path)
     saved: list[dict[str, Any]] = run_result.read(path)
     if len(saved) != 1 or not is_series(saved[0]):
-        raise BadInput(
-            "FILE", f"{path} holds no sweep and no search", "read results of runs with load"
-        )
+        raise BadInput((), f"{path} holds no sweep and no search", "read results of runs with load")
     with run_result.whole(str(path)):
         return SavedSeries.from_dict(saved[0])

@@ -14,7 +14,6 @@ from loadgen.analysis.search.load_search import LoadSearch
 from loadgen.analysis.search.search_check import check_chosen, check_requested
 from loadgen.config.load import AxisName
 from loadgen.config.option import check_type
-from loadgen.config.run_fields import python_names
 from loadgen.config.serialize import differences
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
@@ -66,24 +65,23 @@ async def search(
     check_type("settings", settings, RunSettings, "give a RunSettings")
     check_callback("on_progress", on_progress)
     check_callback("on_point", on_point)
-    with python_names("over"):
-        chosen = differences(RunSettings(), settings)
-        check_chosen(chosen, over)
-        check_requested(settings)
-        # A duration needs a finite rate, which a search chooses.
-        checked = accepted_for_series(settings.replace(duration=None)).replace(
-            duration=settings.duration
-        )
-        runs = LoadSearch(checked, over, chosen)
-        async with runner.serving(runs.first_settings, on_progress) as server:
-            try:
-                await _execute(runs, server, on_progress, on_point)
-            except LoadgenError as error:
-                if not runs.data.points:
-                    raise
-                runs.data.partial = str(error)
-        report.series.add_conclusions(runs.data)
-        return SavedSeries.from_dict(runs.data.to_dict())
+    chosen = differences(RunSettings(), settings)
+    check_chosen(chosen, over)
+    check_requested(settings)
+    # A duration needs a finite rate, which a search chooses.
+    checked = accepted_for_series(settings.replace(duration=None)).replace(
+        duration=settings.duration
+    )
+    runs = LoadSearch(checked, over, chosen)
+    async with runner.serving(runs.first_settings, on_progress) as server:
+        try:
+            await _execute(runs, server, on_progress, on_point)
+        except LoadgenError as error:
+            if not runs.data.points:
+                raise
+            runs.data.partial = str(error)
+    report.series.add_conclusions(runs.data)
+    return SavedSeries.from_dict(runs.data.to_dict())
 
 
 search_sync = synchronous(search)

@@ -20,7 +20,7 @@ PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)
 LATENCIES = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el", "lag", "loop_stall")
 COUNTS = (
     *("scheduled", "in_flight", "sent", "ended", "never_due", "never_sent", "ok", "waiting"),
-    *("output_tokens", "counted_tokens", "streamed_tokens", "imputed_gaps"),
+    *("output_tokens", "counted_tokens", "streamed_tokens", "imputed_gaps", "unauthorized"),
 )
 
 
@@ -55,6 +55,7 @@ class Progress(Struct, frozen=True):
             none, `itl` says no more than `icl`.
         failures: Requests that did not end well by their class, "status(503)" spelled out, those
             never sent included.
+        unauthorized: Answers with status 401, also to requests that are sent again.
         busy_share: Share of the time on the clock for which the loop that measures ran; of several
             the busiest.
         ttft, ttfo, e2el: Of requests that ended well, from due, or from sent where --latency-from
@@ -94,6 +95,7 @@ class Progress(Struct, frozen=True):
     streamed_tokens: int = 0
     imputed_gaps: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
+    unauthorized: int = 0
     busy_share: float = 0.0
     ttft: Sketch = Sketch()
     ttfo: Sketch = Sketch()

@@ -22,7 +22,7 @@ from msgspec import Struct
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, public
 from loadgen.core.histogram import Histogram
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import SCHEMA, RunResult
 from loadgen.report.result.numbers import RunNumbers
@@ -239,7 +239,7 @@ def load(path: str) -> list[dict[str, Any]]:
         text = Path(path).read_bytes()
     except OSError as error:
         raise BadInput(
-            "FILE",
+            (),
             f"{path}: {error.strerror}",
             "name a result that `loadgen run --save-result` wrote",
         ) from error
@@ -259,7 +259,7 @@ def load(path: str) -> list[dict[str, Any]]:
             is_complete = False
         if not is_complete:
             raise BadInput(
-                "FILE",
+                (),
                 f"{where} is not a loadgen result, or not a whole one",
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
@@ -297,7 +297,7 @@ def write_json(path: str | Path, data: dict[str, Any], *, private: bool = False)
         write_atomic(Path(path), to_json(data) + "\n", files.private_opener if private else None)
     except OSError as error:
         raise BadInput(
-            "FILE", f"{path} cannot be written ({error.strerror})", "name another"
+            (), f"{path} cannot be written ({error.strerror})", "name another"
         ) from error
 
 
@@ -348,7 +348,9 @@ def write_hlog(
     for tag, histogram in histograms.items():
         if not tag or SEPARATORS.intersection(tag):
             raise BadInput(
-                "--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space"
+                setting.hlog,
+                f"{tag!r} cannot be a tag",
+                "use a name without commas and white space",
             )
         max_ms = (histogram.max or 0) / NS_PER_MS
         log.write(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")

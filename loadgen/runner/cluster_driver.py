@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from loadgen.config.settings import RunSettings
 from loadgen.config.validate import check_share
-from loadgen.errors import BadInput, LoadgenError, WorkerDied
+from loadgen.errors import BadInput, LoadgenError, WorkerDied, setting
 from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.run_data import Measurement
 from loadgen.runner import cluster_node
@@ -35,7 +35,7 @@ from loadgen.workload import request_store
 CHUNK_BYTES = 32 << 20
 PATIENCE_S = 30.0  # for a machine to describe itself, or to stop its workers
 CONNECT_S = 5.0
-FLAG = "--ray"
+FLAG = setting.ray
 
 
 class NodeProxy(Proxy):
@@ -67,7 +67,7 @@ class NodeProxy(Proxy):
         """Have it take the step; before the first one, empty the files for its journals."""
         if step == "check_ready":  # else those of another run would be taken for its own
             for path in self._journals().values():
-                files.create_private("--records", path).close()
+                files.create_private(setting.records, path).close()
         await super().take(step)
 
     async def carry_out(self, start_ns: int) -> Measurement:
@@ -90,7 +90,7 @@ class NodeProxy(Proxy):
         )
         try:
             for index, path in self._journals().items():
-                with files.create_private("--records", path) as file:
+                with files.create_private(setting.records, path) as file:
                     while data := await self._ask("read", index, file.tell(), CHUNK_BYTES):
                         file.write(data)
         except (OSError, WorkerDied) as error:
@@ -311,7 +311,7 @@ def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
         addresses = ", ".join(node["NodeManagerAddress"] for node in alive)
         problem = f"{count} are asked for, and the cluster has {len(alive)} ({addresses})"
         raise BadInput(
-            "--ray-nodes", problem, "add machines with `ray start --address`, or ask for fewer"
+            setting.ray_nodes, problem, "add machines with `ray start --address`, or ask for fewer"
         )
     return alive[:count]
 
@@ -348,7 +348,7 @@ async def _facts(node: dict[str, Any]) -> dict[str, Any]:
     except (_ray("ray.exceptions").RayError, TimeoutError) as error:
         problem = f"node {node['NodeManagerAddress']} does not answer ({type(error).__name__})"
         raise BadInput(
-            FLAG, problem, "look at it with `ray status`, or leave it out with --ray-nodes"
+            FLAG, problem, f"look at it with `ray status`, or leave it out with {setting.ray_nodes}"
         ) from error
 
 

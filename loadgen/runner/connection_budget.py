@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.core.keep_alive import SAFE_AGE_NS
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util import machine, source_address
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import plural
@@ -56,13 +55,13 @@ class ConnectionBudget(Struct, frozen=True):
         at_once = self._sure()
         ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
         if short := self._lacking(max(at_once, ahead)):
-            asks = "--max-concurrency"
+            asks = setting.max_concurrency
             if ahead > at_once:
-                asks = "--warm-connections"
+                asks = setting.warm_connections
             elif settings.users is not None:
-                asks = flag("users")
+                asks = setting("users")
             elif settings.concurrency_profile is not None:
-                asks = flag("concurrency_profile")
+                asks = setting("concurrency_profile")
             single = "a request needs a connection"
             many = f"{at_once} requests at once need as many connections" if at_once > 1 else single
             what = f"{plural(ahead, 'connection')} ahead" if ahead > at_once else many

@@ -7,13 +7,11 @@ import time
 from collections.abc import Callable
 
 from loadgen.errors import BadInput
-from loadgen.metrics.failures import status_class
 from loadgen.metrics.progress import Progress
 from loadgen.util import key_command
 
 LOOK_S = 0.25  # between two looks at the progress of a run
 LEAD_S = 10.0  # a key is renewed so long before its end, or a tenth of what is left of it
-REFUSED = status_class(401)
 PAUSE_S = 60.0  # after a renewal, what the servers refuse may have been sent with the key before it
 
 logger = logging.getLogger("loadgen")
@@ -47,7 +45,7 @@ class KeyRenewal:
         due_s, refused, asked_s = _due_s(key), 0, -math.inf
         while True:
             await asyncio.sleep(LOOK_S)
-            before, refused = refused, self._progress().failures.get(REFUSED, 0)
+            before, refused = refused, self._progress().unauthorized
             is_refused = refused > before and time.monotonic() >= asked_s + PAUSE_S
             if not is_refused and time.time() < due_s:
                 continue

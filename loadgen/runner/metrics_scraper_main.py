@@ -25,7 +25,7 @@ from msgspec import structs
 from loadgen.config.settings import RunSettings
 from loadgen.config.user_behavior import EarlyEnd
 from loadgen.engines.sim.prefix_cache import BLOCK
-from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.errors import BadInput, LoadgenError, Unreachable, setting
 from loadgen.metrics.server.parser import (
     CACHE_CONFIG_OF_VLLM,
     Unreadable,
@@ -47,7 +47,7 @@ from loadgen.workload import target
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
 
 PERIOD_S = 1.0
-FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
+FLAG, AUTO, OFF = setting.server_metrics, "auto", "off"
 # The second is TensorRT-LLM's, which has JSON at the first.
 PATHS = ("/metrics", "/prometheus/metrics")
 MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
@@ -163,7 +163,8 @@ async def _named_source(url: str, each: Mapping[str, RunSettings]) -> FoundSourc
             raise BadInput(
                 FLAG,
                 f"{redact_user(url)!r} has a user in it",
-                "leave it out: --api-key and --header go to the host and port of --base-url",
+                f"leave it out: {setting.api_key} and {setting.header} go to the host and port of "
+                f"{setting.base_url}",
             )
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)
         usable = (

@@ -23,7 +23,7 @@ from loadgen.config.target import (
     MAX_TOKENS,
     OPTIONAL,
 )
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Unreachable, setting
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.util import http_client
 from loadgen.util.http_client import Reply
@@ -246,7 +246,7 @@ class Preflight:
                 return refusal
             if is_over:
                 problem = f"no success in {limit_s:g} s at {target.url}: {refusal}"
-                raise Unreachable(f"--ready-check-timeout-sec: {problem}")
+                raise Unreachable(f"{setting.ready_check_timeout_sec}: {problem}")
             elapsed_s = time.monotonic() - self._begun
             self._on_progress(Progress("waiting", elapsed_s, note=f"{target.url}: {refusal}"))
             await asyncio.sleep(min(1.0, limit_s / 10))
@@ -320,20 +320,22 @@ class Preflight:
         if refusal.status in NO_KEY and not refusal.is_of_account:
             raise_no_key(self.settings, refusal, target.headers)
         if refusal.is_of_account:
-            raise BadInput("--api-key", problem, f"see the plan of its account; {ANYWAY}")
+            raise BadInput(setting.api_key, problem, f"see the plan of its account; {ANYWAY}")
         if refusal.is_of_model:
-            field = "--class" if target.model != self._model else "--model"
-            if field == "--model" and self.settings.served_model_name:
-                field = "--served-model-name"
+            field = setting.classes if target.model != self._model else setting.model
+            if field == setting.model and self.settings.served_model_name:
+                field = setting.served_model_name
             remedy = choice_of_models(self._listed)
             raise BadInput(field, f"{target.model!r}: {problem}", remedy)
         if refusal.status in NO_PATH:
-            field = "--base-url" if self.settings.endpoint is None else "--endpoint"
+            field = setting.base_url if self.settings.endpoint is None else setting.endpoint
             problem = f"{target.url} answers {refusal}"
-            raise BadInput(field, problem, f"check the URL, the path and --backend; {ANYWAY}")
+            raise BadInput(
+                field, problem, f"check the URL, the path and {setting.backend}; {ANYWAY}"
+            )
         names = refusal.named(OPTIONAL)
-        remedy = f"give --omit {' '.join(names)}" if names else "leave out what it refuses"
-        raise BadInput("--backend", problem, f"{remedy}; {ANYWAY}")
+        remedy = f"give {setting.omit} {' '.join(names)}" if names else "leave out what it refuses"
+        raise BadInput(setting.backend, problem, f"{remedy}; {ANYWAY}")
 
 
 def choice_of_models(listed: Sequence[str]) -> str:
@@ -341,8 +343,8 @@ def choice_of_models(listed: Sequence[str]) -> str:
     if not listed:
         return "name a model that the server has"
     return (
-        f"choose from {', '.join(map(repr, listed[:10]))} (with --tokenizer if the tokenizer has "
-        "another name)"
+        f"choose from {', '.join(map(repr, listed[:10]))} (with {setting.tokenizer} if the "
+        "tokenizer has another name)"
     )
 
 
@@ -357,7 +359,7 @@ def raise_no_key(settings: RunSettings, refusal: Refusal, headers: dict[str, str
     remedy = "give its key, or set OPENAI_API_KEY"
     if secrets(headers):
         remedy = "a key was sent: see whether it is one of this server, and for this model"
-    field = "--api-key" if settings.api_key_command is None else "--api-key-command"
+    field = setting.api_key if settings.api_key_command is None else setting.api_key_command
     raise BadInput(field, f"the server at {base_url(settings)} answers {refusal}", remedy)
 
 

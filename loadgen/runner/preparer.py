@@ -21,8 +21,9 @@ from msgspec import Struct
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, TIKTOKEN
 from loadgen.config.load import SALTED
+from loadgen.config.request_class import CLASS
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput, LoadgenError
+from loadgen.errors import BadInput, LoadgenError, within
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.prompt_source import PromptSource, data_of, prompts_of_run
 from loadgen.util import child_process, terminal_text
@@ -190,7 +191,7 @@ def check(settings: RunSettings) -> None:
     """
     classes = data_of(settings)
     for request_class, class_settings in classes:
-        with request_class.named_in_errors():
+        with within(CLASS, request_class.name):
             _check_data(class_settings)
     if not classes:
         _check_data(settings)

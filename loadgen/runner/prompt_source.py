@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from loadgen.config.request_class import CLASS, RequestClass
 from loadgen.config.settings import RunSettings, is_closed_loop, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, within
 from loadgen.workload.chat_template.prediction import TokenPrediction
 from loadgen.workload.chat_template.template_tokens import INPUT_LEN_COUNTS, TemplateTokens
 from loadgen.workload.datasets import prompt_cache
@@ -81,10 +81,8 @@ class PromptSource(Struct, frozen=True):
         for request_class in settings.request_classes:
             if request_class.data:
                 flags = ", ".join(request_class.data)
-                problem = (
-                    f"{request_class.name}: {flags} would change the prompts of your own data set"
-                )
-                raise BadInput(CLASS, problem, "leave it out")
+                problem = f"{flags} would change the prompts of your own data set"
+                raise BadInput((CLASS, request_class.name), problem, "leave it out")
         form = PromptForm.of(dataset, settings, target)
         source = cls._of(dataset, settings, count)._salted(salt, dataset, settings)
         source = source._changed(form.apply, form.provenance)._asking(target)
@@ -247,12 +245,15 @@ def prompts_of_run(
     for number, (request_class, class_settings) in enumerate(class_data):
         sessions = session_counts[number]
         if not sessions:
-            problem = f"{request_class.name}: gets none of {count} requests"
-            raise BadInput(CLASS, problem, "send more requests, or give it a larger share")
+            raise BadInput(
+                (CLASS, request_class.name),
+                f"gets none of {count} requests",
+                "send more requests, or give it a larger share",
+            )
         if not class_settings.timed_by_data:
             class_settings = class_settings.replace(num_prompts=sessions)
         class_target = target.classes[source_numbers.index(number)]
-        with request_class.named_in_errors():
+        with within(CLASS, request_class.name):
             source = PromptSource.named(
                 class_settings, class_target, sessions, template_tokens, salt=salt
             )

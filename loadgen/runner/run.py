@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
+from loadgen.config.request_class import CLASS
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
+from loadgen.config.validate import check_share
 from loadgen.engines.launch import ports
+from loadgen.errors import setting, within
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
@@ -25,7 +28,7 @@ from loadgen.runner.preparer import PrepareOrder, Preparer, check, prepare
 from loadgen.runner.server import Server, probe
 from loadgen.runner.start_engine import start_engine_server
 from loadgen.util import files, key_command
-from loadgen.workload import datasets, endpoints, request_store
+from loadgen.workload import datasets, request_store
 from loadgen.workload.arrivals import DEFAULT_COUNT, Schedule
 from loadgen.workload.datasets.prompt_count import with_known_count
 from loadgen.workload.due_times import DueTimes
@@ -55,7 +58,7 @@ async def run(
     `settings.records` or `journal` names a file, of which `from_records` makes a partial one.
 
     Args:
-        settings: What to do.
+        settings: What to do, checked.
         server: The server, if it serves already, with the settings of this run as they are for it.
         dataset: Prompts of the caller, instead of those that the settings name.
         on_progress: Called a few times a second.
@@ -73,7 +76,7 @@ async def run(
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say, or at one of several places.
     """
-    requested = endpoints.checked(settings)
+    requested = settings
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files.scratch_folder())
         if server is None:
@@ -86,7 +89,8 @@ async def run(
             participant = await stack.enter_async_context(
                 open_participant(requested, own_loop=True)
             )
-        settings = server.settings.implied().replace(workers=participant.workers).checked()
+        settings = server.settings.replace(workers=participant.workers).implied()
+        check_share(settings.max_concurrency, participant.workers, settings.ray_nodes or 1)
         settings = with_known_count(settings, dataset)
         find = scrape_order if scraper is None else scraper.scrape_order
         scraping = await find(
@@ -194,7 +198,7 @@ def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBl
     most servers have.
     """
     if settings.cache_block_size is not None:
-        return CacheBlock(settings.cache_block_size, "--cache-block-size")
+        return CacheBlock(settings.cache_block_size, setting.cache_block_size)
     return (scraping.cache_block if scraping else None) or CacheBlock()
 
 
@@ -210,7 +214,7 @@ def _check_data(settings: RunSettings) -> None:
         datasets.check(settings)
     for request_class in classes:
         if request_class.data:
-            with request_class.named_in_errors():
+            with within(CLASS, request_class.name):
                 datasets.check(settings.of_class(request_class))
     datasets.check_sessions(settings, [settings, *map(settings.of_class, classes)])
     if settings.tokenizer not in (None, NO_TOKENIZER, BUILT_IN_TOKENIZER):

@@ -14,7 +14,6 @@ from msgspec import structs
 
 from loadgen import checks, report
 from loadgen.config.option import check_type
-from loadgen.config.run_fields import python_names
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -88,8 +87,7 @@ class Result(SavedResult, frozen=True, kw_only=True):
             BadInput: A limit is not understood.
         """
         __tracebackhide__ = True  # pytest shows the caller
-        with python_names():
-            missed = list(report.describe_misses(limits, self.snapshot, self.latency_from))
+        missed = list(report.describe_misses(limits, self.snapshot, self.latency_from))
         if missed:
             raise AssertionError("\n".join(missed))
 
@@ -165,7 +163,7 @@ def whole(where: str) -> Iterator[None]:
     except (ArithmeticError, AttributeError, BadInput, LookupError, TypeError, ValueError) as error:
         problem = f"{where} is not a whole loadgen result ({type(error).__name__}: {error})"
         raise BadInput(
-            "FILE", problem, "name a result as it was saved, or a file of records"
+            (), problem, "name a result as it was saved, or a file of records"
         ) from error
 
 

@@ -175,6 +175,7 @@ class RunningLoop:
             streamed_tokens=load.streamed_tokens,
             imputed_gaps=imputed_gaps,
             failures=recorder.failed_by_class,
+            unauthorized=load.unauthorized,
             busy_share=self._ready.usage.busy_share,
             ttft=ttft,
             ttfo=ttfo,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from loadgen.config.data import BUILT_IN_TOKENIZER
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import AIOHTTP, BALANCE, IGNORE_EOS
-from loadgen.errors import BadInput, EngineError, Unreachable
+from loadgen.errors import BadInput, EngineError, Unreachable, setting
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.preflight import (
     NO_KEY,
@@ -108,7 +108,7 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
         url = target.base_url(single)
         place = target.origin(url), urlsplit(url).path
         if place in places:
-            raise BadInput("--base-url", f"{url} is given twice", "name each server once")
+            raise BadInput(setting.base_url, f"{url} is given twice", "name each server once")
         places.add(place)
     probes = (_probe_one(single, on_progress) for single in server_settings)
     outcomes = await asyncio.gather(*probes, return_exceptions=True)
@@ -120,7 +120,7 @@ async def probe(settings: RunSettings, on_progress: OnProgress = lambda progress
     urls = _urls_by([server.model for server in servers], servers)
     if len(urls) > 1:
         problem = f"the servers have different ones first: {_listed(urls)}"
-        raise BadInput("--model", problem, "name one that all of them have")
+        raise BadInput(setting.model, problem, "name one that all of them have")
     return _as_one(settings, servers)
 
 
@@ -146,12 +146,12 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     listed = list(rows)
     if named is None and not listed:
         problem = f"{url} lists no model (status {reply.status})"
-        raise BadInput("--model", problem, "name the model, if it is an LLM server")
+        raise BadInput(setting.model, problem, "name the model, if it is an LLM server")
     name = named or listed[0]
     simulated = any(row.get("owned_by") == OWNER for row in rows.values())
     # Not every server lists all its names: the preflight shows whether it has this one.
     if listed and name not in listed and (simulated or not asks_first):
-        field_name = "--served-model-name" if settings.served_model_name else "--model"
+        field_name = setting.served_model_name if settings.served_model_name else setting.model
         problem = f"the server at {base} has no model {name!r}"
         raise BadInput(field_name, problem, choice_of_models(listed))
     _require_models_of_classes(settings, base, listed)
@@ -255,7 +255,7 @@ async def _first_answer(
                 raise
             if is_over:
                 raise Unreachable(
-                    f"{error}; start the server, or name another with --base-url"
+                    f"{error}; start the server, or name another with {setting.base_url}"
                 ) from error
             note = str(error)
         else:
@@ -277,10 +277,12 @@ def _require_models_of_classes(settings: RunSettings, base: str, listed: Sequenc
         return
     for request_class in settings.request_classes if settings.classes else ():
         if request_class.model is not None and request_class.model not in listed:
-            problem = (
-                f"{request_class.name}: the server at {base} has no model {request_class.model!r}"
+            problem = f"the server at {base} has no model {request_class.model!r}"
+            raise BadInput(
+                (setting.classes, request_class.name),
+                problem,
+                f"choose from {', '.join(map(repr, listed[:10]))}",
             )
-            raise BadInput("--class", problem, f"choose from {', '.join(map(repr, listed[:10]))}")
 
 
 def _usable(root: Any) -> str | None:
@@ -328,7 +330,7 @@ def _as_one(settings: RunSettings, servers: Sequence[Server]) -> Server:
     backends = _urls_by([server.settings.backend or "" for server in servers], servers)
     if len(backends) > 1:
         problem = f"the servers have different APIs: {_listed(backends)}"
-        raise BadInput("--backend", problem, "name one that all of them have")
+        raise BadInput(setting.backend, problem, "name one that all of them have")
     omit = tuple(dict.fromkeys(name for server in servers for name in server.settings.omit))
     compressed = any(server.settings.transport == AIOHTTP for server in servers)
     resolved = servers[0].settings.replace(

@@ -12,7 +12,7 @@ import orjson
 
 from loadgen.config.load import CACHE, COLD
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Unreachable, setting
 from loadgen.metrics.records.trailer import Moment, ServerCall
 from loadgen.util import http_client
 from loadgen.util.http_client import Reply
@@ -38,7 +38,7 @@ TIMEOUT_S = 3600.0  # the profiler of a large model writes its traces for many m
 POLL_S = 0.5
 PROFILER_REMEDY = (
     "start vLLM with --profiler-config, or SGLang with a profiler that is idle, or "
-    "leave --profile out"
+    f"leave {setting.profile} out"
 )
 REMEDY = "see the server's log, or leave the call out"
 
@@ -100,9 +100,9 @@ class ServerCalls:
         if threshold is not None and self._running is None:
             problem = "no server reports how many requests it runs"
             raise BadInput(
-                "--profile-batch-threshold",
+                setting.profile_batch_threshold,
                 problem,
-                "leave it out, or name metrics with --server-metrics",
+                f"leave it out, or name metrics with {setting.server_metrics}",
             )
         await self.empty_caches()
         for path in self._settings.call_before:
@@ -288,6 +288,8 @@ def _refuse_failed(calls: Sequence[ServerCall]) -> None:
     for call in calls:
         if call.error is not None:
             field, remedy = (
-                ("--profile", PROFILER_REMEDY) if START in call.url else ("--call-before", REMEDY)
+                (setting.profile, PROFILER_REMEDY)
+                if START in call.url
+                else (setting.call_before, REMEDY)
             )
             raise BadInput(field, f"POST {call.error}", remedy)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import shlex
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from loadgen.config.data import AGENTIC, TRACE
 from loadgen.config.request_class import RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
-from loadgen.errors import BadInput, EngineError, LoadgenError
+from loadgen.errors import BadInput, EngineError, LoadgenError, Place, placed, setting, written_as
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.runner.server import Server, probe
 from loadgen.util import accelerators
@@ -30,12 +30,12 @@ from loadgen.workload.chat_template.template_tokens import TemplateTokens
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
 QUIET_S = 1.0  # an engine that starts sooner reports no progress
-# Settings of engines that have their own flag of `loadgen run`.
-_FLAGS = {
-    "model": "--model",
-    "served_name": "--served-model-name",
-    "host": "--host",
-    "devices": "--devices",
+# Settings of engines that are settings of a run, too.
+_OF_RUN = {
+    "model": setting.model,
+    "served_name": setting.served_model_name,
+    "host": setting.host,
+    "devices": setting.devices,
 }
 
 logger = logging.getLogger("loadgen")
@@ -70,20 +70,23 @@ async def start_engine_server(
     served_name = (
         (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
     )
-    with _errors_name_flags(settings.engine_arg):
+    with placed(partial(_engine_place, settings.engine_arg)):
         knobs, raw = launcher.given((*served_name, *settings.engine_arg), engine.knobs())
     if name == SIMULATOR:
         raw = [*raw, *_simulator_flags(settings.request_classes)]
 
     def begin(devices: Sequence[str]) -> Any:
-        with _errors_name_flags(settings.engine_arg):
+        with placed(partial(_engine_place, settings.engine_arg)):
             host = settings.host or "127.0.0.1"
             return launcher.begin(
                 engine, settings.model or name, knobs, raw, host=host, devices=devices
             )
 
     def check_process(process: Any) -> None:
-        with _tokenizer_errors_name_model(settings):
+        model = str(settings.model)
+        if settings.tokenizer is None and model.endswith(".gguf") and not Path(model).exists():
+            raise BadInput(setting.model, f"file {model} not found", "give the path of the model")
+        with written_as(_tokenizer_of_model(settings)):
             check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
@@ -291,31 +294,18 @@ def settings_for_engine(
     )
 
 
-@contextlib.contextmanager
-def _tokenizer_errors_name_model(settings: RunSettings) -> Iterator[None]:
-    """Name --model in errors of the tokenizer, if the user gave no --tokenizer."""
-    try:
-        yield
-    except BadInput as error:
-        if error.field != "--tokenizer" or settings.tokenizer is not None:
-            raise
-        if str(settings.model).endswith(".gguf") and not Path(str(settings.model)).exists():
-            raise BadInput(
-                "--model", f"file {settings.model} not found", "give the path of the model"
-            ) from error
-        problem = f"its tokenizer cannot be used: {error.problem}"
-        raise BadInput("--model", problem, f"{error.remedy}; --tokenizer names another") from error
+def _tokenizer_of_model(settings: RunSettings) -> dict[str, Place]:
+    """Return where the tokenizer was written, for `written_as`: the model has it, if the user gave
+    no other.
+    """
+    if settings.tokenizer is not None:
+        return {}
+    return {setting.tokenizer: (setting.model, "its tokenizer")}
 
 
-@contextlib.contextmanager
-def _errors_name_flags(words: Sequence[str]) -> Iterator[None]:
-    """Name the field of a BadInput by its flag on the command line."""
-    try:
-        yield
-    except BadInput as error:
-        name = error.field.partition(".")[0]
-        is_engine_arg = any(
-            word.startswith((f"{name}=", f"{name} ")) or word == name for word in words
-        )
-        field = f"--engine-arg {error.field}" if is_engine_arg else _FLAGS.get(name, error.field)
-        raise BadInput(field, error.problem, error.remedy) from error
+def _engine_place(words: Sequence[str], path: Place) -> Place:
+    """Return where a setting of an engine was written: in --engine-arg, or a flag of its own."""
+    name, *_ = str(path[0]).split(".")
+    if any(word.startswith((f"{name}=", f"{name} ")) or word == name for word in words):
+        return (f"{setting.engine_arg} {path[0]}", *path[1:])
+    return (_OF_RUN.get(name, path[0]), *path[1:])

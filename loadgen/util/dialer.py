@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from aiohappyeyeballs import start_connection
 
+from loadgen.errors import FLAGS, setting
 from loadgen.util.route import PROXY, PROXY_FORM, Route, basic_auth
 from loadgen.util.source_address import SourceAddresses
 
@@ -55,12 +56,14 @@ class CannotConnect(Exception):
 
     Attributes:
         kind: The name of the outcome that it makes of a request.
+        reason: The text before it names settings, which `str` names by their flags.
         advises: Whether the text says what to do.
     """
 
     def __init__(self, kind: Kind, reason: str, *, advises: bool = False) -> None:
-        super().__init__(reason)
+        super().__init__(FLAGS.text(reason))
         self.kind = kind
+        self.reason = reason
         self.advises = advises
 
 
@@ -110,9 +113,9 @@ class Dialer:
         self.tls_name = route.server_name or host.removesuffix(".")
         self.advice = ""
         if self.tls is not None:
-            self.advice = "; if it wants a client certificate, give --client-cert"
+            self.advice = f"; if it wants a client certificate, give {setting.client_cert}"
             if route.client_cert is not None:
-                self.advice = "; if it refuses the client certificate, see --client-cert"
+                self.advice = f"; if it refuses the client certificate, see {setting.client_cert}"
 
     async def open(self, begin: Callable[[socket.socket, int], Awaitable[Begun]]) -> Begun:
         """Open a connection.
@@ -285,11 +288,11 @@ def cannot_connect(error: Exception, address: str, step: str, advice: str = "") 
         case TimeoutError():
             kind = "connect_timeout"
             # The system has a limit, too.
-            how_long = "in time" if error.errno else "within --connect-timeout"
+            how_long = "in time" if error.errno else f"within {setting.connect_timeout}"
             reason = {
                 LOOKING_UP: f"no address of {address} {how_long}",
                 TUNNELLING: f"no tunnel of {address} {how_long}",
-                TLS_HANDSHAKE: "the TLS handshake took longer than --connect-timeout",
+                TLS_HANDSHAKE: f"the TLS handshake took longer than {setting.connect_timeout}",
             }.get(step, f"no connection to {address} {how_long}")
             advice = "" if step == TLS_HANDSHAKE else advice
         case OSError() if numbers:
@@ -310,11 +313,11 @@ def tls_problem(error: ssl.SSLError, address: str) -> str:
     reason = getattr(error, "reason", None) or ""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = getattr(error, "verify_message", "") or str(error)
-        flag = "--server-name" if "mismatch" in why else "--ca-cert"
-        return f"the certificate is not trusted ({why}; see {flag} and --insecure)"
+        flag = setting.server_name if "mismatch" in why else setting.ca_cert
+        return f"the certificate is not trusted ({why}; see {flag} and {setting.insecure})"
     remedy = "if the server has no TLS, write http://"
     if reason.endswith("_ALERT_HANDSHAKE_FAILURE"):
-        remedy = "if the server wants a client certificate, give --client-cert"
+        remedy = f"if the server wants a client certificate, give {setting.client_cert}"
     return client_problem(error) or f"no TLS with {address} ({reason or error}; {remedy})"
 
 
@@ -323,9 +326,9 @@ def client_problem(error: ssl.SSLError) -> str | None:
     reason = getattr(error, "reason", None) or ""
     words = reason.partition("_ALERT_")[2].replace("_", " ").lower()
     if reason.endswith("_CERTIFICATE_REQUIRED"):
-        return f"the server wants a client certificate ({words}; give --client-cert)"
+        return f"the server wants a client certificate ({words}; give {setting.client_cert})"
     if words and reason.endswith(REFUSED_CERTIFICATE):
-        return f"the server refuses the client certificate ({words}; see --client-cert)"
+        return f"the server refuses the client certificate ({words}; see {setting.client_cert})"
     return None
 
 
@@ -334,7 +337,7 @@ def _refusal(status: re.Match[bytes], place: str, has_user: bool) -> tuple[str, 
     phrase = (status[2] or b"").decode("latin-1").strip()[:80]
     text = f"answers {status[1].decode()}{f' ({phrase})' if phrase else ''}"
     if status[1] != b"407":
-        return f"{text} when asked to connect to {place}", f"see {PROXY} and --base-url"
+        return f"{text} when asked to connect to {place}", f"see {PROXY} and {setting.base_url}"
     if has_user:
         return f"{text}: it does not accept the user and password", f"correct those of {PROXY}"
     return f"{text}: it wants a user and a password", f"write {PROXY} {PROXY_FORM}"

@@ -193,7 +193,7 @@ async def _exchange(
     except TimeoutError as error:
         raise Unreachable(f"{url}: no response in {timeout_s:g} s") from error
     except CannotConnect as error:
-        raise Unreachable(f"{url}: {error}", advises=error.advises) from error
+        raise Unreachable(f"{url}: {error.reason}", advises=error.advises) from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
         reason, advice = _reason(error, advice)
         raise Unreachable(f"{url}: {reason}{advice}", advises=bool(advice)) from error

@@ -14,10 +14,10 @@ from typing import Any
 
 import orjson
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.redaction import KEY_VARIABLE, WithCredentials
 
-FLAG = "--api-key-command"
+FLAG = setting.api_key_command
 LIMIT_S = 60.0  # for a command to end
 MAX_KEY_LENGTH = 65536
 MAX_SHOWN = 200  # characters of what a command says

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.redaction import WithCredentials, redact_user
 
 if TYPE_CHECKING:  # slow to import: flags need it not
     import ssl
 
-CA_CERT, CLIENT_CERT, CLIENT_KEY = "--ca-cert", "--client-cert", "--client-key"
-PROXY, UNIX_SOCKET = "--proxy", "--unix-socket"
+CA_CERT, CLIENT_CERT, CLIENT_KEY = setting.ca_cert, setting.client_cert, setting.client_key
+PROXY, UNIX_SOCKET = setting.proxy, setting.unix_socket
 PROXY_FORM = "http://HOST:PORT, with USER:PASSWORD@ before HOST if it wants them"
 AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables that name those of this machine
 MAX_CONTEXTS = 16

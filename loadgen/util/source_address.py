@@ -14,13 +14,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util import machine
 from loadgen.util.partition import WHOLE, Partition
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-FLAG = "--source-address"
+FLAG = setting.source_address
 # Connections to a server on this machine may use any address of 127.0.0.0/8. After so many
 # connections the next address is used. The limit leaves ports to other processes, and is high
 # enough that most runs use one address.

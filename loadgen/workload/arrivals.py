@@ -27,12 +27,11 @@ from typing import Protocol, Self
 import numpy as np
 from msgspec import Struct
 
-from loadgen.config.load_check import MAX_REQUESTS
+from loadgen.config.load import MAX_REQUESTS
 from loadgen.config.load_profile import LoadProfile
-from loadgen.config.option import flag
-from loadgen.config.request_class import rates_named_in_errors
+from loadgen.config.request_class import rate_place
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, written_as
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.due_times import FOLLOWS, DueTimes
@@ -185,7 +184,7 @@ class Schedule(DueTimes, frozen=True):
         Raises:
             BadInput: As `draw`, or the due times of the prompts conflict with the settings.
         """
-        with rates_named_in_errors(settings.classes, settings.request_rate):
+        with written_as(rate_place(settings.classes, settings.request_rate)):
             if due_ns is None:
                 return cls._drawn(settings, seed, settings.requests)
             times = np.asarray(due_ns, dtype=np.int64)
@@ -200,8 +199,8 @@ class Schedule(DueTimes, frozen=True):
             starts = np.flatnonzero(times != FOLLOWS)
             if drawn.duration_ns and drawn.count > len(starts):
                 problem = f"the data set has {len(starts)} sessions, and {drawn.count} are due"
-                remedy = "give the number of requests with --num-prompts"
-                raise BadInput("--duration", problem, remedy)
+                remedy = f"give the number of requests with {setting.num_prompts}"
+                raise BadInput(setting.duration, problem, remedy)
             end = np.append(starts, len(times))[min(drawn.count, len(starts))]
             starts = starts[: drawn.count]
             times = np.full(end, FOLLOWS, dtype=np.int64)
@@ -232,13 +231,13 @@ class Schedule(DueTimes, frozen=True):
     def _from_due_times(cls, settings: RunSettings, due_ns: Int64s) -> "Schedule":
         if _rate(settings) is not None:
             named = ("rate_profile", "ramp_up_strategy")
-            flags = [flag(name) for name in named if getattr(settings, name) is not None] or [
-                "--request-rate"
+            flags = [setting(name) for name in named if getattr(settings, name) is not None] or [
+                setting.request_rate
             ]
             raise BadInput(
                 flags[0],
                 "given together with a data set that has due times",
-                "leave it out, or use --time-scale",
+                f"leave it out, or use {setting.time_scale}",
             )
         starts = due_ns[due_ns != FOLLOWS]
         if (starts < 0).any() or (np.diff(starts) < 0).any():
@@ -246,7 +245,7 @@ class Schedule(DueTimes, frozen=True):
                 "the due times of the data set are not sorted, or are missing for some prompts"
             )
             raise BadInput(
-                "--dataset-name", problem, "give every session start a due time, and sort them"
+                setting.dataset_name, problem, "give every session start a due time, and sort them"
             )
         if settings.duration is not None:
             late = np.flatnonzero(due_ns >= settings.duration * NS_PER_S)
@@ -295,10 +294,10 @@ class Schedule(DueTimes, frozen=True):
         """
         if not burstiness >= MIN_BURSTINESS:
             problem = f"{burstiness:g} makes nearly all gaps 0"
-            raise BadInput("--burstiness", problem, f"use {MIN_BURSTINESS:g} or more")
+            raise BadInput(setting.burstiness, problem, f"use {MIN_BURSTINESS:g} or more")
         if not 0 < rate.mean_rps < math.inf:
             problem = f"{rate.mean_rps:g} requests/s cannot be scheduled"
-            raise BadInput("--request-rate", problem, "use a number above 0")
+            raise BadInput(setting.request_rate, problem, "use a number above 0")
         rng = np.random.default_rng([seed, *b"arrivals"])
         limit_s = math.inf if duration_s is None else duration_s
         if count is not None and _require_count(count) / rate.mean_rps <= limit_s + 1 / NS_PER_S:
@@ -326,7 +325,7 @@ def _rate(settings: RunSettings) -> Rate | None:
 
 def _require_count(count: int) -> int:
     if count < 1:
-        raise BadInput("--num-prompts", f"{count} is out of range", "give 1 or more")
+        raise BadInput(setting.num_prompts, f"{count} is out of range", "give 1 or more")
     return count
 
 
@@ -334,7 +333,7 @@ def _window_ns(window_s: float) -> int:
     if not 0 < window_s <= MAX_WINDOW_S:
         problem = f"a run of {window_s:.3g} s cannot be scheduled"
         raise BadInput(
-            "--request-rate", problem, "give a higher rate, or fewer requests or seconds"
+            setting.request_rate, problem, "give a higher rate, or fewer requests or seconds"
         )
     return int(window_s * NS_PER_S)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class DueTimes(Struct, frozen=True, eq=False, dict=True):
     def __post_init__(self) -> None:
         if not self.due:
             problem = f"no request is due within {self.duration_ns / NS_PER_S:g} s"
-            raise BadInput("--duration", problem, "make it longer, or give a higher rate")
+            raise BadInput(setting.duration, problem, "make it longer, or give a higher rate")
 
     @property
     def due_ns(self) -> "Int64s":

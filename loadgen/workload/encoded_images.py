@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.files import cache
 from loadgen.workload.image import Image, data_url
 
@@ -24,7 +24,7 @@ HEAD = 12  # bytes that tell the kind of a file
 Content = Literal["random", "blank"]
 PNG, JPEG = "png", "jpeg"
 QUALITY = 75  # of a JPEG, as vLLM's; SGLang's is 85
-FORMAT = "--image-format"
+FORMAT = setting.image_format
 PIXELS = 6  # the random stream of the pixels of a seed
 BYTES_PER_PIXEL = 4  # of a body, at most: three colors in base64
 
@@ -202,7 +202,7 @@ def parse_format(text: str) -> str:
         raise BadInput(
             FORMAT,
             "JPEG images need the package pillow",
-            "pip install pillow, or give --image-format png",
+            f"pip install pillow, or give {setting.image_format} png",
         ) from error
     return f"{JPEG}:{int(quality) if colon else QUALITY}"
 

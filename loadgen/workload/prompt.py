@@ -15,9 +15,9 @@ import orjson
 from msgspec import Struct
 
 from loadgen.core.record import UNPLANNED as UNPLANNED
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 
-DATASET_NAME = "--dataset-name"
+DATASET_NAME = setting.dataset_name
 ANSWER_PLACEHOLDER: Final = (
     b"\xff"  # a byte that no UTF-8 has, so that nothing in a body is mistaken for it
 )

@@ -10,7 +10,7 @@ from msgspec import Struct, field, structs
 
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.chat_template.prediction import (
     SizedToServer,
     require_sized,
@@ -22,7 +22,11 @@ from loadgen.workload.prompt import ANSWER, Dataset, Prompt, user_message
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer.tokenizer import TOKENIZER, Tokenizer, tokenizer_for
 
-RENDER, IDS, COUNTS = "--render-chat-template", "--prompt-token-ids", "--input-len-counts"
+RENDER, IDS, COUNTS = (
+    setting.render_chat_template,
+    setting.prompt_token_ids,
+    setting.input_len_counts,
+)
 CHAT_REMEDY = "leave it out: the server of a chat applies the template"
 BATCH = 64  # prompts rendered and encoded at a time
 
@@ -68,7 +72,9 @@ class PromptForm(Struct, frozen=True):
                 if target.chat
                 else f"{target.api.path} takes no token ids"
             )
-            raise BadInput(IDS, problem, "use --backend openai or sglang-native, or leave it out")
+            raise BadInput(
+                IDS, problem, f"use {setting.backend} openai or sglang-native, or leave it out"
+            )
         if settings.tokenizer == NO_TOKENIZER:
             raise BadInput(
                 flag, f"needs a tokenizer, and {TOKENIZER} is {NO_TOKENIZER}", "give the model's"
@@ -134,7 +140,7 @@ class PromptForm(Struct, frozen=True):
             return prompt
         if any(message.get("content") is ANSWER for message in prompt.messages):
             problem = "a later turn of a session repeats an answer that is not known before the run"
-            raise BadInput(RENDER, problem, f"{CHAT_REMEDY}; or give --history recorded")
+            raise BadInput(RENDER, problem, f"{CHAT_REMEDY}; or give {setting.history} recorded")
         text = self._text(prompt.messages or (user_message(prompt.text),))
         return structs.replace(prompt, text=text, messages=())
 

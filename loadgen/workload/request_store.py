@@ -25,7 +25,7 @@ import orjson
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.core.request_table import RequestTable
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.due_times import DRAWN, FOLLOWS, DueTimes
 from loadgen.workload.endpoints.pooling import count_texts
 from loadgen.workload.image import estimated_bytes, images
@@ -167,7 +167,7 @@ def write(
         )
         problem = f"the data set has {available} {what}, and {count} are needed"
         raise BadInput(
-            "--num-prompts", problem, "give the number that it has, or correct the data set"
+            setting.num_prompts, problem, "give the number that it has, or correct the data set"
         )
     facts = {"sha256": digest.sha256, "requests": done, "distinct": digest.distinct}
     held = {

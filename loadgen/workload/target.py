@@ -8,7 +8,7 @@ import orjson
 from msgspec import field, structs
 
 from loadgen.config import server_url
-from loadgen.config.request_class import RequestClass
+from loadgen.config.request_class import CLASS, RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import (
     AIOHTTP,
@@ -17,7 +17,7 @@ from loadgen.config.target import (
     MAX_TOKENS,
     NO_HEADER,
 )
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, within
 from loadgen.util import key_command
 from loadgen.util.redaction import (
     WithCredentials,
@@ -115,7 +115,7 @@ class Target(WithCredentials, frozen=True):
 
     @classmethod
     def _of_class(cls, settings: RunSettings, request_class: RequestClass, model: str) -> "Target":
-        with request_class.named_in_errors():
+        with within(CLASS, request_class.name):
             target = cls.from_settings(
                 settings.of_class(request_class), request_class.model or model
             )
@@ -149,7 +149,7 @@ class Target(WithCredentials, frozen=True):
             prompt = structs.replace(prompt, messages=(message,))
         if image.has_images(prompt.messages) and not self.api.takes_images:
             problem = "its prompts have images, and this API takes none"
-            raise BadInput("--dataset-name", problem, "use --backend openai-chat")
+            raise BadInput(setting.dataset_name, problem, f"use {setting.backend} openai-chat")
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
         if not self.limits_answers and prompt.output_tokens != 1:  # of a probe, or to fill a cache
@@ -218,7 +218,9 @@ def _body(extra: dict[str, Any] | None) -> dict[str, Any]:
     try:
         orjson.dumps(extra)
     except (TypeError, ValueError) as error:
-        raise BadInput("--extra-body", f"cannot be sent ({error})", "write plain JSON") from error
+        raise BadInput(
+            setting.extra_body, f"cannot be sent ({error})", "write plain JSON"
+        ) from error
     return extra or {}
 
 
@@ -234,7 +236,7 @@ def endpoint(settings: RunSettings) -> str:
         path = _below_base(settings, endpoints.find(settings).path)
     if not path.isascii() or not path.isprintable() or " " in path:
         raise BadInput(
-            "--endpoint", f"invalid path {path!r}", "write it percent-encoded, as in a URL"
+            setting.endpoint, f"invalid path {path!r}", "write it percent-encoded, as in a URL"
         )
     return path if path.startswith("/") else "/" + path
 
@@ -328,9 +330,9 @@ def headers(settings: RunSettings) -> dict[str, str]:
         if key_header is None and settings.urls and deployment(settings) is not None:
             key_header = AZURE_KEY
         if key and key_header is not None:
-            fields[key_header] = _clean("--api-key", key)
+            fields[key_header] = _clean(setting.api_key, key)
         elif key:
-            fields["Authorization"] = f"Bearer {_clean('--api-key', key)}"
+            fields["Authorization"] = f"Bearer {_clean(setting.api_key, key)}"
             if api.key_header is not None:
                 fields[api.key_header] = key
     else:
@@ -339,21 +341,23 @@ def headers(settings: RunSettings) -> dict[str, str]:
         pair = split_header(line)
         if pair is None:
             raise BadInput(
-                "--header", "a header has no name, or neither = nor :", "write Name=value"
+                setting.header, "a header has no name, or neither = nor :", "write Name=value"
             )
         name, value = pair
         if name.lower() in _FRAMING:
             raise BadInput(
-                "--header",
+                setting.header,
                 f"{name} cannot be set",
                 "leave it out: it is different for each request",
             )
         if name.lower() == _REQUEST_ID:
             problem = f"{name} would be the same for every request"
             raise BadInput(
-                "--header", problem, "give --request-id-prefix: a unique part follows it"
+                setting.header,
+                problem,
+                f"give {setting.request_id_prefix}: a unique part follows it",
             )
-        _put(fields, name, _clean("--header", value))
+        _put(fields, name, _clean(setting.header, value))
     return fields
 
 
@@ -370,7 +374,7 @@ def _base_parts(url: str) -> SplitResult:
         beyond = _PORT.search(shown)
         if beyond is not None and not 0 < int(beyond[1]) < 65536:
             raise BadInput(
-                "--base-url",
+                setting.base_url,
                 f"{shown!r}: the port {beyond[1]} is out of range",
                 "give a port from 1 to 65535",
             )
@@ -379,7 +383,7 @@ def _base_parts(url: str) -> SplitResult:
             if "://" not in url and server_url.parsed(f"http://{url}")
             else "http://HOST:PORT"
         )
-        raise BadInput("--base-url", f"invalid http or https URL {shown!r}", f"write {meant}")
+        raise BadInput(setting.base_url, f"invalid http or https URL {shown!r}", f"write {meant}")
     return parts
 
 

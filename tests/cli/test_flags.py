@@ -58,7 +58,7 @@ def parser():
 def test_every_flag_stands_in_the_help_with_its_text(parser, name):
     help_text = parser.topic(flag(name))
     assert f"  {flag(name)}" in help_text
-    assert " ".join(FIELDS[name].metadata["help"].split()) in " ".join(help_text.split())
+    assert " ".join(FIELDS[name].metadata["option"].help.split()) in " ".join(help_text.split())
 
 
 @pytest.mark.parametrize(

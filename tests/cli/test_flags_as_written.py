@@ -2,10 +2,10 @@
 
 import pytest
 
-from loadgen.cli.compat.tool_flags import flags_as_written
+from loadgen.cli.compat.tool_flags import places
 from loadgen.cli.flags import run_settings
 from loadgen.cli.main import dispatch
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, written_as
 
 SHARED_PREFIX = "--dataset-name generated-shared-prefix"
 
@@ -50,35 +50,35 @@ def test_the_flag_is_named_as_it_was_written(
 
 
 def refusal(line: str, error: BadInput) -> BadInput:
-    with pytest.raises(BadInput) as refused, flags_as_written(run_settings(line.split())):
+    with pytest.raises(BadInput) as refused, written_as(places(run_settings(line.split()))):
         raise error
     return refused.value
 
 
 def test_errors_of_a_run_are_named_too() -> None:
-    error = BadInput("--result-filename", "x cannot be written", "name another")
+    error = BadInput(setting.result_filename, "x cannot be written", "name another")
     told = refusal("--compat sglang --output-file x", error)
     assert (told.field, told.problem, told.remedy) == ("--output-file", error.problem, error.remedy)
 
 
 @pytest.mark.parametrize(
-    ("line", "setting", "flag"),
+    ("line", "name", "flag"),
     [
-        ("--compat sglang --flush-cache", "--cache", "--flush-cache"),
-        ("--multi-turn --multi-turn-delay-ms -5", "--think-time", "--multi-turn-delay-ms"),
-        ("--reset-prefix-cache", "--cache", "--reset-prefix-cache"),
+        ("--compat sglang --flush-cache", "cache", "--flush-cache"),
+        ("--multi-turn --multi-turn-delay-ms -5", "think_time", "--multi-turn-delay-ms"),
+        ("--reset-prefix-cache", "cache", "--reset-prefix-cache"),
     ],
 )
 def test_error_found_later_names_the_flag_of_the_other_tool(
-    line: str, setting: str, flag: str
+    line: str, name: str, flag: str
 ) -> None:
-    assert refusal(line, BadInput(setting, "x", "y")).field == flag
+    assert refusal(line, BadInput(setting(name), "x", "y")).field == flag
 
 
 def test_other_errors_are_left_alone() -> None:
-    error = BadInput("--model", "is missing", "give it")
+    error = BadInput(setting.model, "is missing", "give it")
     assert refusal("--compat sglang --output-file x", error) is error
     assert (
-        refusal("--result-filename x", BadInput("--result-filename", "x", "y")).field
+        refusal("--result-filename x", BadInput(setting.result_filename, "x", "y")).field
         == "--result-filename"
     )

@@ -156,7 +156,9 @@ def test_all_flags_of_help_are_the_main_and_the_everyday_ones():
 
 def test_a_flag_that_only_another_tool_needs_is_shown_with_that_tool_and_by_its_name():
     fields = {
-        field.name for field in dataclasses.fields(RunSettings) if field.metadata["tier"] == COMPAT
+        field.name
+        for field in dataclasses.fields(RunSettings)
+        if field.metadata["option"].tier == COMPAT
     }
     for name in compat.TOOLS:
         parser = flags.run_parser(name)

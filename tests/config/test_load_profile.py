@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.config.load_profile import CONCURRENCY, RATE, LoadProfile, Phase, Quantity
 from loadgen.config.settings import RunSettings, is_bounded_by_time
-from loadgen.errors import BadInput
+from loadgen.errors import FLAGS, BadInput
 
 
 def test_phases_are_constant_rates_changes_and_waves() -> None:
@@ -22,6 +22,32 @@ def test_phases_are_constant_rates_changes_and_waves() -> None:
 def test_a_profile_is_written_as_it_is_read() -> None:
     text = "10@60s,10-50.5@30s,50~5/10s@120s"
     assert str(LoadProfile.parse(text)) == text
+
+
+def test_a_load_that_is_on_and_off_is_phases_of_both_until_its_time_is_over() -> None:
+    assert str(LoadProfile.parse("5@1m,50/5s+10s@22s")) == "5@60s,50@5s,0@10s,50@5s,0@2s"
+    assert LoadProfile.parse("50/5s+10s@30s").mean == pytest.approx(50 / 3)
+    assert list(LoadProfile.parse("8/1s+2s@4s", CONCURRENCY).levels()) == [
+        (0.0, 8),
+        (1.0, 0),
+        (3.0, 8),
+        (4.0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("50/5s@1m", "a wave has a period"),
+        ("50-60/5s+10s@1m", "a wave has a period"),
+        ("50/5s+@1m", "'' is not a time"),
+        ("50/5s+0s@1m", "'0s' is not above 0"),
+        ("50/1s+1s@1h", "more than 1,000 times on or off"),
+    ],
+)
+def test_a_load_that_is_on_and_off_has_both_times(text: str, problem: str) -> None:
+    with pytest.raises(BadInput, match=problem):
+        LoadProfile.parse(text)
 
 
 def test_a_file_has_the_times_between_which_the_rate_changes(tmp_path: Path) -> None:
@@ -96,7 +122,10 @@ def test_a_value_beyond_the_highest_is_refused_with_it(
 ) -> None:
     with pytest.raises(BadInput) as refused:
         LoadProfile.parse(text, quantity)
-    assert (refused.value.field, refused.value.remedy) == (quantity.flag, f"give at most {limit}")
+    assert (refused.value.field, refused.value.remedy) == (
+        FLAGS.text(quantity.field),
+        f"give at most {limit}",
+    )
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,17 @@ def test_the_settings_of_a_class_are_those_of_a_run_of_it_alone():
         (["a:rate=fast"], "a: invalid rate 'fast'"),
         (["a:priority=high"], "a: invalid priority 'high'"),
         (["a:share=0.5", "a:share=0.5"], "two classes have the same name"),
-        (["a:random_prefix_len=x"], "a: invalid random_prefix_len 'x'; give a number"),
-        (["a:disable_shuffle=perhaps"], "a: invalid disable_shuffle 'perhaps'; give true or false"),
+        (
+            ["a:random_prefix_len=x"],
+            "a: --random-prefix-len: 'x' is not a whole number; write digits",
+        ),
+        (
+            ["a:disable_shuffle=perhaps"],
+            "a: --disable-shuffle: 'perhaps' is neither true nor false",
+        ),
         (["a:slo=ttft<1s"], "a: --slo: 'ttft<1s' has no statistic"),
         (["a:goodput=ttft"], "a: --goodput: invalid limit"),
-        (["a:header=Authorization=@key"], "a: a header of a class is not read from a file"),
+        (["a:header=Authorization=@key"], "a: a header is not read from a file"),
         ([f"c{number}:priority=1" for number in range(256)], "256 classes are too many"),
         (["a:random_input_len=0"], "a: --random-input-len: 0 is out of range"),
         (["a:share=1,turns=3"], "a: it has sessions"),
@@ -155,8 +161,8 @@ def test_a_mapping_that_cannot_be_written_is_refused(classes):
     [
         (
             {"classes": ("a:rate=6e5", "b:rate=6e5")},
-            "--class: the rates of the classes together: 1,200,000 is out of range; give at most "
-            "1,000,000 requests/s",
+            "--class: the rates of the classes together: 1,200,000 is out of range; give a "
+            "number above 0, up to 1,000,000 requests/s",
         ),
         (
             {"classes": ("a:rate=3", "b:rate=2"), "request_rate": 7.0},

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import trustme
 
+from loadgen.config.credential_files import read_credential_files
 from loadgen.config.settings import RunSettings, public
-from loadgen.config.target import read_credential_files
 from loadgen.errors import BadInput
 from loadgen.util.route import Route, proxy_of_environment
 from loadgen.workload import target
@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "--client-key: the private key in {}/secret.key is encrypted; decrypt it with `openssl "
             "pkey -in FILE -out NEW`",
         ),
-        ({"client_key": "one.key"}, "--client-key: given without its certificate; give"),
+        ({"client_key": "one.key"}, "--client-key: given without --client-cert; add --client-cert"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(
@@ -114,10 +114,10 @@ def test_a_file_that_cannot_be_used_is_named(
         ),
         (
             {"proxy": "p:1", "unix_socket": "/s"},
-            "--unix-socket: given together with --proxy, which is for TCP; leave out --unix-socket "
-            "or --proxy",
+            "--proxy: given together with --unix-socket, which is for a server on this machine; "
+            "leave one of the two out",
         ),
-        ({"unix_socket": "/s", "source_address": "127.0.0.2"}, "--unix-socket: given together"),
+        ({"unix_socket": "/s", "source_address": "127.0.0.2"}, "--source-address: given together"),
         (
             {"unix_socket": "/" + "s" * 107},
             f"--unix-socket: '/{'s' * 107}' is no path of a Unix socket: it has 1 to 107 bytes",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import loadgen
+from loadgen.errors import Spelling, spelled
 from loadgen.lab.study.execute.store import Store, locked
 from tests.helpers import study_reports
 from tests.helpers.source import ROOT
@@ -47,7 +48,7 @@ def test_report_is_written_where_it_is_asked(tmp_path: Path) -> None:
     files = study.write_report(tmp_path / "page")
     assert tmp_path / "page" / "small.md" in files
     (tmp_path / "file").touch()
-    with pytest.raises(loadgen.BadInput) as caught:
+    with pytest.raises(loadgen.BadInput) as caught, spelled(Spelling()):
         study.write_report(tmp_path / "file")
     assert caught.value.field == "output"
 

@@ -8,8 +8,8 @@ import pytest
 
 import loadgen
 from loadgen import BadInput, RunSettings
-from loadgen.config.run_fields import python_names
 from loadgen.config.settings import COMMAND_ALONE
+from loadgen.errors import setting
 from loadgen.library.accepted import accepted, accepted_for_series
 
 SIMULATED = RunSettings(engine="sim")
@@ -34,7 +34,7 @@ def test_a_run_without_a_server_is_refused() -> None:
     ],
 )
 def test_setting_is_refused_by_its_field(changes: dict[str, Any], remedy: str) -> None:
-    with pytest.raises(BadInput) as caught, python_names():
+    with pytest.raises(BadInput) as caught:
         accepted(RunSettings(**changes))
     assert caught.value.field == next(iter(changes))
     assert remedy in caught.value.remedy
@@ -93,11 +93,10 @@ def test_series_write_no_files(changes: dict[str, Any]) -> None:
 
 
 def test_flags_in_an_error_become_fields_and_other_words_stay() -> None:
-    remedy = "add --request-rate or --rate, or give the engine --dtype half"
-    with pytest.raises(BadInput) as caught, python_names("fail_if"):
-        raise BadInput("--fail-if", "given with --max-concurrency", remedy)
+    remedy = f"add {setting.request_rate}, or give the engine --dtype half"
+    with pytest.raises(BadInput) as caught:
+        raise BadInput(setting.fail_if, f"given with {setting.max_concurrency}", remedy)
     assert str(caught.value) == (
-        "fail_if: given with max_concurrency; add request_rate or request_rate, or give the "
-        "engine --dtype half"
+        "fail_if: given with max_concurrency; add request_rate, or give the engine --dtype half"
     )
     assert caught.value.field == "fail_if"

@@ -32,7 +32,7 @@ URL = "http://10.0.0.1:8000"
         ),
         ({"ray": "auto", "engine": "sim"}, "--ray: given without a server"),
         ({"ray": "ray://head:10001", "base_url": URL}, "--ray: ray:// addresses a proxy"),
-        ({"ray_nodes": 2}, "--ray-nodes: given without a cluster"),
+        ({"ray_nodes": 2}, "--ray-nodes: given without --ray"),
         ({"ray": "auto", "base_url": URL, "ray_nodes": 0}, "--ray-nodes: 0 is out of range"),
         (
             {"ray": "auto", "base_url": URL, "capture": "c.jsonl"},

@@ -191,7 +191,10 @@ def test_a_body_may_have_no_maximum_of_tokens(backend):
 
 def test_no_maximum_of_tokens_is_refused_where_answers_would_not_end():
     assert RunSettings(no_max_tokens=True).implied().ignore_eos is False
-    with pytest.raises(BadInput, match="--no-max-tokens: no answer would end with --ignore-eos"):
+    with pytest.raises(
+        BadInput,
+        match="--no-max-tokens: given together with --ignore-eos, which lets no answer end",
+    ):
         endpoints.checked(RunSettings(no_max_tokens=True, ignore_eos=True))
     with pytest.raises(BadInput, match="--no-max-tokens: anthropic needs a maximum"):
         endpoints.checked(RunSettings(no_max_tokens=True, backend="anthropic"))

@@ -20,7 +20,7 @@ from loadgen.analysis.compare.side import (
 )
 from loadgen.analysis.compare.workload import Difference
 from loadgen.checks import prefix_cache
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.stats import hypothesis_tests
 from loadgen.util.number_format import first_of, percent
 
@@ -144,7 +144,7 @@ def compare(
         if differences
     ]
     if clashes and not anyway:
-        raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
+        raise BadInput((), clashes[0], f"name runs of one workload, or add {setting.anyway}")
     requested = tuple(extra_metrics)
     metrics = in_table_order((*DEFAULT_METRICS, *requested))
     read_requests = cache(lambda side: side.read_requests(metrics))

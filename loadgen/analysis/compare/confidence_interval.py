@@ -19,7 +19,7 @@ from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
 from loadgen.analysis.compare.run_requests import RunRequests, Scheme
 from loadgen.analysis.compare.side import MIN_STARTS, Side
 from loadgen.analysis.compare.workload import HASHED_SETTINGS, OWN
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.stats import distributions
 from loadgen.stats.batch_means import BatchMeans
 from loadgen.stats.variance import Noise
@@ -179,21 +179,23 @@ class NoiseFile:
         if len(side.starts) < MIN_STARTS:
             remedy = f"give {MIN_STARTS} or more of the same configuration"
             raise BadInput(
-                "--save-noise", f"{side.path} has {plural(len(side.starts), 'start')}", remedy
+                setting.save_noise, f"{side.path} has {plural(len(side.starts), 'start')}", remedy
             )
         if others := [run for run in side.starts if run.tool != OWN]:
             problem = (
                 f"{others[0].where} is a result of {others[0].tool}, whose workload is unknown"
             )
-            raise BadInput("--save-noise", problem, "give runs of loadgen")
+            raise BadInput(setting.save_noise, problem, "give runs of loadgen")
         if side.unusable_runs:
-            raise BadInput("--save-noise", side.unusable_runs[0], "leave that run out")
+            raise BadInput(setting.save_noise, side.unusable_runs[0], "leave that run out")
         if (differences := side.workload_differences + side.environment_differences) and not anyway:
             problem = (
                 f"the starts of {side.path} are not of one configuration: "
                 f"{', '.join(map(str, differences))}"
             )
-            raise BadInput("--save-noise", problem, "leave out those that differ, or add --anyway")
+            raise BadInput(
+                setting.save_noise, problem, f"leave out those that differ, or add {setting.anyway}"
+            )
         values = {metric.name: side.scaled_values(metric) for metric in DEFAULT_METRICS}
         noise: dict[str, Noise] = {}
         for name, scaled in values.items():
@@ -226,11 +228,11 @@ class NoiseFile:
             return cls(noise, dict(data["workload"]))
         except OSError as error:
             raise BadInput(
-                "--noise", f"{path}: {error.strerror}", "name a file of --save-noise"
+                setting.noise, f"{path}: {error.strerror}", f"name a file of {setting.save_noise}"
             ) from error
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise BadInput(
-                "--noise", f"{path} is not a noise file", "name a file of --save-noise"
+                setting.noise, f"{path} is not a noise file", f"name a file of {setting.save_noise}"
             ) from error
 
     def save(self, path: str) -> None:

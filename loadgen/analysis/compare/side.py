@@ -54,7 +54,7 @@ class Side:
         side = cls._of(name, path, _read_runs(path))
         if not side.starts:
             raise BadInput(
-                "FILE",
+                (),
                 f"{path} holds no result and no records",
                 "name a folder that does, or a file",
             )
@@ -69,9 +69,7 @@ class Side:
             BadInput: A path cannot be read, or holds no run; or there are no sources.
         """
         if not sources:
-            raise BadInput(
-                "FILE", f"the side {name} has no runs", "give results, or paths of files"
-            )
+            raise BadInput((), f"the side {name} has no runs", "give results, or paths of files")
         runs: list[ComparedRun] = []
         for source in sources:
             if isinstance(source, RunResult):
@@ -167,7 +165,7 @@ def check_distinct(sides: Sequence[Side]) -> None:
         for run in side.starts:
             if run.key in seen:
                 problem = f"{run.where} is the same run as {seen[run.key]}"
-                raise BadInput("FILE", problem, "name another to compare it with")
+                raise BadInput((), problem, "name another to compare it with")
             seen[run.key] = run.where
 
 
@@ -250,7 +248,7 @@ def _runs_of_file(path: str, *, skip_series: bool) -> Iterator[ComparedRun]:
             yield SavedRun(path if len(results) == 1 else f"{path}: line {number}", result, records)
         elif not skip_series:
             problem = f"{path} holds several runs at different loads"
-            raise BadInput("FILE", problem, "name the files of single runs")
+            raise BadInput((), problem, "name the files of single runs")
 
 
 def _holds_a_run(path: Path) -> bool:

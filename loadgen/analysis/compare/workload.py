@@ -5,20 +5,19 @@ Prompts and due times are compared by their hashes. If a hash differs, the setti
 it are listed.
 """
 
-import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from loadgen.config.load import SEED_FIELDS
-from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag
+from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag, options
 from loadgen.config.settings import RunSettings, public
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.workload import target
 
-GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
+GROUPS = {name: option.group for name, option in options(RunSettings).items()}
 # Settings that must be the same even if the hashes are.
 ALWAYS_COMPARED = (
     "extra_body",

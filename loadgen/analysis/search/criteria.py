@@ -20,7 +20,7 @@ from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Cause, Outcome, cause_of
 from loadgen.core.record import Record
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_confidence_interval import deciding_shares, mean_bounds, share_bounds
 from loadgen.util.arrays import Floats
@@ -317,7 +317,7 @@ def separate_criteria(text: str) -> tuple[Criterion, ...]:
     criteria: list[Criterion] = []
     for limit in slo.required_limits(text):
         if why := _why_undecidable(limit):
-            raise BadInput("--slo", f"{limit.text!r}: {why[0]}", why[1])
+            raise BadInput(setting.slo, f"{limit.text!r}: {why[0]}", why[1])
         if limit.metric == "error":
             criteria.append(RequestShare(limit.text, (), 1 - limit.threshold))
         elif limit.percentile is None:

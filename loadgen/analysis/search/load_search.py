@@ -19,7 +19,7 @@ from loadgen.config import slo
 from loadgen.config.load import AxisName
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result.series import BoundedLimit, Found, LoadLevel, Series
@@ -64,7 +64,7 @@ class LoadSearch:
         least = math.ceil(min_requests / 2 / LOOKS)
         if (count := chosen.get("num_prompts")) is not None and count < least:
             problem = f"{LOOKS} runs of {count} requests are too few to decide {requested.slo}"
-            raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
+            raise BadInput(setting.num_prompts, problem, f"give {least} or more, or leave it out")
         self._axis, self._chosen, self._bounds = AXES[over], chosen, bounds
         self.settings = requested.replace(slo=None, duration=None)
         self.first_settings = self.settings.replace(num_prompts=min_requests)

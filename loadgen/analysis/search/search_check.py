@@ -6,10 +6,9 @@ from typing import Any
 
 from loadgen.config.data import TRACE
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
-from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import check_server
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload import endpoints
 
 # A search has loads and ends of its own.
@@ -32,17 +31,20 @@ def check_requested(requested: RunSettings) -> None:
     """
     if requested.junit is not None:
         raise BadInput(
-            "--junit",
+            setting.junit,
             "is for single runs: those of a search are meant to miss the limits",
             "leave it out",
         )
     if requested.dataset_name == TRACE:
         problem = "a trace sets its own request rate, which a search must vary"
-        raise BadInput("--dataset-name", problem, "choose another data set")
+        raise BadInput(setting.dataset_name, problem, "choose another data set")
     if requested.random_batch_size > 1:
-        problem = "makes --num-prompts a number of texts, and a search chooses numbers of requests"
+        problem = (
+            f"makes {setting.num_prompts} a number of texts, and a search chooses numbers of "
+            "requests"
+        )
         raise BadInput(
-            "--random-batch-size",
+            setting.random_batch_size,
             problem,
             "leave it out, or measure rates with `loadgen run --rate 1,2,4`",
         )
@@ -63,7 +65,7 @@ def check_several(requested: RunSettings) -> None:
             "limits of a class are judged in single runs: several runs are judged by all "
             "requests together"
         )
-        raise BadInput("--class", problem, "leave slo out, and give --slo")
+        raise BadInput(setting.classes, problem, f"leave slo out, and give {setting.slo}")
 
 
 def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
@@ -78,43 +80,45 @@ def check_chosen(chosen: Mapping[str, Any], over: str) -> None:
             itself varies.
     """
     if over not in AXES:
-        raise BadInput("--over", f"{over!r} is not a load", f"use {' or '.join(AXES)}")
+        raise BadInput(setting.over, f"{over!r} is not a load", f"use {' or '.join(AXES)}")
     if not chosen.get("slo"):
         raise BadInput(
-            "--slo",
+            setting.slo,
             "missing",
             'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"',
         )
     for name in SWEPT:
         if isinstance(chosen.get(name), tuple):
-            raise BadInput(flag(name), "takes one value in a search", "give the first one to try")
+            remedy = "give the first one to try"
+            raise BadInput(setting(name), "takes one value in a search", remedy)
     for name in OF_SINGLE_RUNS:
         if chosen.get(name) is not None:
             problem = "does not apply to a search, which gives each run a constant load and ends it"
-            raise BadInput(flag(name), problem, "leave it out")
+            raise BadInput(setting(name), problem, "leave it out")
     if "max_error_rate" in chosen:
         raise BadInput(
-            "--max-error-rate",
-            "does not apply to a search: --slo sets the limit",
-            "add error_rate<1% to --slo",
+            setting.max_error_rate,
+            f"does not apply to a search: {setting.slo} sets the limit",
+            f"add error_rate<1% to {setting.slo}",
         )
     if over == "concurrency" and math.isfinite(chosen.get("request_rate", math.inf)):
         raise BadInput(
-            "--request-rate",
-            "cannot be combined with --over concurrency",
+            setting.request_rate,
+            f"cannot be combined with {setting.over} concurrency",
             "leave one of the two out",
         )
     if chosen.get("num_prompts") == ALL_PROMPTS:
         problem = f"{ALL_PROMPTS} is not a number of requests, which each run of a search needs"
-        raise BadInput("--num-prompts", problem, "give a number, or leave it out")
+        raise BadInput(setting.num_prompts, problem, "give a number, or leave it out")
     if chosen.get("duration") is not None and over == "concurrency":
         problem = (
-            "cannot be combined with --over concurrency, where the number of requests ends a run"
+            f"cannot be combined with {setting.over} concurrency, where the number of requests "
+            "ends a run"
         )
-        raise BadInput("--duration", problem, "leave it out, or give --num-prompts")
+        raise BadInput(setting.duration, problem, f"leave it out, or give {setting.num_prompts}")
     if chosen.get("duration") is not None and chosen.get("num_prompts") is not None:
         raise BadInput(
-            "--duration",
-            "cannot be combined with --num-prompts in a search",
+            setting.duration,
+            f"cannot be combined with {setting.num_prompts} in a search",
             "leave one of the two out",
         )

@@ -115,11 +115,11 @@ def _names(arguments: argparse.Namespace) -> list[str]:
 
     count = len(arguments.sides)
     if count > MAX_SIDES:
-        raise BadInput("FILE", f"{count} sides are too many", f"give at most {MAX_SIDES}")
+        raise BadInput((), f"{count} sides are too many", f"give at most {MAX_SIDES}")
     if arguments.save_noise is None:
         if count == 1:
             raise BadInput(
-                "FILE",
+                (),
                 "only one side is given",
                 "name a second one to compare it with, or give --save-noise",
             )

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.cli import exit_codes, flags, run_settings
-from loadgen.cli.compat.tool_flags import flags_as_written
+from loadgen.cli.compat.tool_flags import places
 from loadgen.cli.live.progress_line import ProgressLine, preparing_text, time_left
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import DataSettings
 from loadgen.config.option import FIRST, flag
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, written_as
 from loadgen.util import files, terminal_text
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser
 from loadgen.util.files import atomic_file
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
     if name == "cache":
         return cache(argv[1:])
     flag_values = _parsed(argv)
-    with flags_as_written(flag_values):
+    with written_as(places(flag_values)):
         path = flag_values.pop("export", None)
         return show(endpoints.checked(run_settings.settings(flag_values)), path)
 

@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
     paths = arguments.files or list(map(str, journals()[-1:]))
     if not paths:
         raise BadInput(
-            "FILE", f"no run that ended early has left records in {state_folder()}", "name a file"
+            (), f"no run that ended early has left records in {state_folder()}", "name a file"
         )
     if not arguments.files:
         say(f"the records of the last run that ended early: {paths[0]}")
@@ -245,7 +245,7 @@ def _write_page(page: str, files: "Files") -> None:
         with writing("--html", page), run_result.whole(", ".join(path for path, _, _ in files)):
             save_page(page, results)
     except BadInput as error:
-        if error.field == "FILE":  # find the file at fault
+        if not error.path:  # find the file at fault
             deque(_of_each(files, lambda _, result: html([result])), 0)
         raise
 
@@ -296,7 +296,7 @@ def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
         return csv_rows.lines(csv_rows.run_columns(runs), runs)
     if results := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {results[0]} one for each run"
-        raise BadInput("FILE", problem, "write two CSV files")
+        raise BadInput((), problem, "write two CSV files")
     return csv_rows.lines(
         csv_rows.REQUEST_COLUMNS, chain.from_iterable(map(csv_rows.request_rows, paths))
     )

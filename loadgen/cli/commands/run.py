@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.analysis.search.search_check import check_several
 from loadgen.cli import flags, run_settings
-from loadgen.cli.compat.tool_flags import command_of, flags_as_written, without_commands
+from loadgen.cli.compat.tool_flags import command_of, places, without_commands
 from loadgen.cli.compat.vllm_rs import COMPARE
 from loadgen.cli.import_guard import single_threaded
 from loadgen.config.load import ALL_PROMPTS, AXES, SWEPT
 from loadgen.config.serialize import differences
 from loadgen.config.settings import NO_LOAD, RunSettings
 from loadgen.config.target import check_server
-from loadgen.errors import INTERRUPTED, BadInput
+from loadgen.errors import INTERRUPTED, BadInput, written_as
 from loadgen.metrics.progress import PHASES
 from loadgen.util import terminal_text
 from loadgen.util.forked_child import fork_ahead
@@ -33,7 +33,7 @@ UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     flag_values = flags.run_settings(argv)  # --help ends here, before any slow import
-    with flags_as_written(flag_values):
+    with written_as(places(flag_values)):
         if (other := command_of(flag_values)) is not None:
             return other_command(*other, flag_values)
         return measure(flag_values)

@@ -6,11 +6,12 @@ from typing import Any
 
 from loadgen.analysis.search import search_check
 from loadgen.cli import flags, run_settings
-from loadgen.cli.compat.tool_flags import flags_as_written
+from loadgen.cli.compat.tool_flags import places
 from loadgen.cli.import_guard import single_threaded
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.load import AXES
 from loadgen.config.option import EVERYDAY, FIRST
+from loadgen.errors import written_as
 from loadgen.util import terminal_text
 
 TEXT = "Find the highest request rate, or concurrency, that meets the limits of --slo."
@@ -33,7 +34,7 @@ TEXTS = {
 def main(argv: list[str]) -> int:
     """Run the command; returns its exit code."""
     flag_values = flags.run_settings(argv, parser)
-    with flags_as_written(flag_values):
+    with written_as(places(flag_values)):
         return find(flag_values)
 
 

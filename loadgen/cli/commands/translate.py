@@ -12,7 +12,8 @@ from loadgen.util.terminal_text import Screen, printable_lines
 
 DESCRIPTION = (
     "Print the command of loadgen for one of AIPerf, genai-perf, guidellm, inference-perf, "
-    "evalscope perf, llmperf, or for a script of vLLM; and, as comments, what is not the same."
+    "evalscope perf, llmperf, or for a script of vLLM or SGLang; and, as comments, what is not the "
+    "same."
 )
 REMEDY = "give a whole command in quotes, or - to read it from standard input"
 

@@ -1,14 +1,13 @@
 """A flag of another tool's command line, and its translation into settings."""
 
 import argparse
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from loadgen.config.option import flag as spelled
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Place, setting
 from loadgen.util.argument_parser import OneLineParser, integer, number
 
 Settings = Mapping[str, Any]
@@ -60,12 +59,12 @@ class ToolFlag(Struct, frozen=True):
             raise BadInput(self.name, self.reason, self.remedy)
         return self.convert(value, settings)
 
-    def sets(self, field: str, value: Any) -> bool:
-        """Tell whether the flag with this value sets a field, by the name that errors give it."""
+    def settings(self, value: Any) -> tuple[str, ...]:
+        """Return the names of the settings that the flag with this value sets."""
         try:
-            return field in map(spelled, (*self.becomes, *self.fields(value, {})))
+            return (*self.becomes, *self.fields(value, {}))
         except BadInput:  # it is refused, or the value itself is wrong
-            return field in map(spelled, self.becomes)
+            return self.becomes
 
 
 def switch(
@@ -202,24 +201,19 @@ def translated(settings: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-@contextlib.contextmanager
-def flags_as_written(settings: Settings) -> Iterator[None]:
-    """Name, in errors of the block, the flag of another tool that the user wrote, not the setting
-    that it became.
+def places(settings: Settings) -> dict[str, Place]:
+    """Return, for `written_as`, the flag of another tool that the user wrote for each setting, if
+    it is not that of loadgen.
 
     Args:
         settings: The settings from flags and files, with the flags of the tool as they are.
     """
-    try:
-        yield
-    except BadInput as error:
-        flags = settings.get(DEST, ())
-        written = next(
-            (flag for flag, value in reversed(flags) if flag.sets(error.field, value)), None
-        )
-        if written is None or error.field in (flag.name for flag, _ in flags):
-            raise
-        raise BadInput(written.name, error.problem, error.remedy) from error
+    written = settings.get(DEST, ())
+    names = {flag.name for flag, _ in written}
+    by_setting = {name: flag.name for flag, value in written for name in flag.settings(value)}
+    return {
+        setting(name): (flag,) for name, flag in by_setting.items() if spelled(name) not in names
+    }
 
 
 class _AppendFlag(argparse.Action):

@@ -23,7 +23,7 @@ from loadgen.cli.compat.tool_flags import (
 )
 from loadgen.config.data import MULTI_TURN, DataSettings, parse_ratios
 from loadgen.config.load import COLD, LoadSettings
-from loadgen.config.option import FROM_1, TOKENS
+from loadgen.config.option import FROM_1
 from loadgen.config.option import flag as spelled
 from loadgen.config.output import OutputSettings
 from loadgen.errors import BadInput
@@ -61,7 +61,7 @@ def with_sessions(settings: dict[str, Any]) -> dict[str, Any]:
     _check_sessions(result)
     first = result.get("random_input_len", DataSettings.random_input_len)
     further = values.get(PER_TURN) or first
-    TOKENS.check(PER_TURN, further)
+    FROM_1.check(PER_TURN, further)
     low, high = _turns(values)
     if limit is not None:
         _check_turns(limit, result, low=low, high=high, first=first, further=further)

@@ -41,9 +41,9 @@ def read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput("FILE", f"{path}: {error.strerror}", "name a page or a result") from error
+        raise BadInput((), f"{path}: {error.strerror}", "name a page or a result") from error
     except UnicodeDecodeError as error:
-        raise BadInput("FILE", f"{path} is not a text file", "name a page or a result") from error
+        raise BadInput((), f"{path} is not a text file", "name a page or a result") from error
 
 
 def audit_result(result: Published) -> list[Finding]:
@@ -68,7 +68,7 @@ def audit_file(path: str) -> AuditedFile:
     page = Page(path, text)
     if not page.results and not page.tables:
         raise BadInput(
-            "FILE", f"{path} has no block of results and no table", "name a page or a result"
+            (), f"{path} has no block of results and no table", "name a page or a result"
         )
     study = PublishedStudy(page)
     inconsistencies = [

@@ -164,7 +164,7 @@ def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:
                     yield number, json.loads(line)
                 except (ValueError, RecursionError) as error:
                     raise BadInput(
-                        "FILE", f"{name}:{number} is not JSON ({error})", "name a whole result"
+                        (), f"{name}:{number} is not JSON ({error})", "name a whole result"
                     ) from None
         return
     for data in whole if isinstance(whole, list) else [whole]:
@@ -182,7 +182,7 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
         or not all(_part(run, "metrics", "request_totals") for run in runs)
     ):
         raise BadInput(
-            "FILE",
+            (),
             f"{place.file}:{place.line} is JSON, but not a known result",
             "name one of loadgen, vllm bench serve, SGLang's bench_serving or guidellm",
         )

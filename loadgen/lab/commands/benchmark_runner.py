@@ -1,7 +1,7 @@
 """`loadgen benchmark-runner benchmark run`: execute a benchmark job of GPUStack."""
 
 from loadgen.cli.import_guard import single_threaded
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Flags, spelled
 from loadgen.lab.gpustack import arguments
 from loadgen.util import terminal_text
 
@@ -22,10 +22,9 @@ def main(argv: list[str]) -> int:
     flags = arguments.parse(words)  # --help ends here, before any slow import
     import asyncio
 
-    from loadgen.lab.gpustack.arguments import renamed_flags
     from loadgen.lab.gpustack.job import Job
 
-    with renamed_flags():
+    with spelled(Flags(arguments.FLAG_NAMES)):
         job = Job.of(flags)
         terminal_text.log_to_stderr("warning")
         folder = job.output.parent

@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
     if arguments.make_study is not None:
         return _make_study(arguments.make_study, [arguments.study, *arguments.files])
     if not arguments.files:
-        raise BadInput("FILE", "no FILE is given", "name a page or a result after the study")
+        raise BadInput((), "no FILE is given", "name a page or a result after the study")
     from loadgen.lab.importer.entries import Source
     from loadgen.lab.importer.importer import Importer, store
     from loadgen.lab.importer.placement import Arms

@@ -73,7 +73,7 @@ def init(argv: list[str]) -> int:
     path: Path = arguments.file
     text = starter(arguments.engine, str(path), path.stem)
     if path.exists():
-        raise BadInput("FILE", f"{path} exists", "name a new file")
+        raise BadInput((), f"{path} exists", "name a new file")
     with writing("FILE", str(path)):
         path.write_text(text, encoding="utf-8")
     print(f"Wrote: {path}; `loadgen tune plan {path}` shows what it would start")

@@ -5,40 +5,36 @@ name the flags of this command line, not those of `loadgen run`.
 """
 
 import argparse
-import contextlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from loadgen.cli.flags import json_value
 from loadgen.config.load import AXES
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser, integer, number
 
-FLAG_NAMES = {
-    "--base-url": "--target",
-    "--tokenizer": "--processor",
-    "--api-key": "--backend-kwargs api_key",
-    "--first-token-timeout": "--backend-kwargs timeout",
-    "--stall-timeout": "--backend-kwargs timeout",
-    "--request-rate": "--rate",
-    "--num-prompts": "--max-requests",
-    "--duration": "--max-seconds",
-    "--dataset-path": "--data",
-    "--dataset-rule": "--data",
-    "--random-input-len": "--data prompt_tokens",
-    "--random-output-len": "--data output_tokens",
-    "--turns": "--data turns",
-    "--prefix-buckets": "--data prefix_buckets",
-    "--sharegpt-output-len": "--sharegpt-max-output-tokens",
-    "--sharegpt-input-len": "--sharegpt-min-input-tokens",
-    "--seed": "--random-seed",
-    "--records": "--output-dir",
-    "--workload": "--scenario",
+FLAG_NAMES = {  # of settings, by their names
+    "base_url": "--target",
+    "tokenizer": "--processor",
+    "api_key": "--backend-kwargs api_key",
+    "first_token_timeout": "--backend-kwargs timeout",
+    "stall_timeout": "--backend-kwargs timeout",
+    "request_rate": "--rate",
+    "num_prompts": "--max-requests",
+    "duration": "--max-seconds",
+    "dataset_path": "--data",
+    "dataset_rule": "--data",
+    "random_input_len": "--data prompt_tokens",
+    "random_output_len": "--data output_tokens",
+    "turns": "--data turns",
+    "prefix_buckets": "--data prefix_buckets",
+    "sharegpt_output_len": "--sharegpt-max-output-tokens",
+    "sharegpt_input_len": "--sharegpt-min-input-tokens",
+    "seed": "--random-seed",
+    "records": "--output-dir",
+    "workload": "--scenario",
 }
-# Or a command line in backquotes, which stays as it is.
-FLAG = re.compile(r"`[^`]*`|--[a-z][a-z-]*")
 PROG = "loadgen benchmark-runner benchmark run"
 PROFILES = ("synchronous", "concurrent", "throughput", "constant", "async", "poisson", "sweep")
 LEAVE_OUT = "leave it out"
@@ -303,24 +299,3 @@ def read_whole_number(value: Any, field: str) -> int:
     if not whole.is_integer():
         raise BadInput(field, f"{value!r} is not a whole number", "give a whole number")
     return int(whole)
-
-
-@contextlib.contextmanager
-def renamed_flags(names: Mapping[str, str] = FLAG_NAMES) -> Iterator[None]:
-    """Replace the flags that an error names, in its remedy too, by their names here.
-
-    Args:
-        names: The names here, by the flags of `loadgen run`.
-    """
-    try:
-        yield
-    except BadInput as error:
-        field = _renamed(error.field, names)
-        remedy = _renamed(error.remedy, names)
-        raise BadInput(field, error.problem, remedy) from error
-    except Unreachable as error:
-        raise Unreachable(_renamed(str(error), names)) from error
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return FLAG.sub(lambda flag: names.get(flag[0], flag[0]), text)

@@ -13,9 +13,9 @@ from typing import Any
 from loadgen.config import gpustack_profile, presets
 from loadgen.config.option import ABOVE_0, BELOW_1, Range
 from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting, within
 from loadgen.lab.gpustack import arguments, data, steps
-from loadgen.lab.gpustack.arguments import read_number, renamed_flags
+from loadgen.lab.gpustack.arguments import read_number
 from loadgen.lab.gpustack.auto_tune import AutoTune
 from loadgen.lab.gpustack.progress import Receiver
 from loadgen.lab.gpustack.steps import Step
@@ -102,44 +102,43 @@ class Job:
         Raises:
             BadInput: A flag is wrong or refused; nothing has been sent or written.
         """
-        with renamed_flags():
-            flags, settings = resolve(values["scenario"]) if "scenario" in values else ({}, {})
-            values = flags | values
-            errors = values.get("max_errors")
-            share = values.get("max_error_rate")
-            MAX_ERRORS.check("--max-errors", errors)
-            MAX_ERROR_RATE.check("--max-error-rate", share)
-            common = presets.GPUSTACK | settings | settings_of(values) | _data(values)
-            common |= {field: values[name] for name, field in FIELDS.items() if name in values}
-            output = _output(values)
-            search = AutoTune.of(values, common, output)
-            runs: tuple[Step, ...] = ()
-            if search is None:
-                in_stages = "stages" in values
-                runs = (
-                    steps.stages(values, common, output)
-                    if in_stages
-                    else (steps.single(values, common, output),)
-                )
-            receiver = None
-            if "progress_url" in values:
-                receiver = Receiver(
-                    values["progress_url"],
-                    values.get("progress_auth"),
-                    values.get("progress_ca_cert"),
-                    values.get("progress_insecure_skip_tls_verify", False),
-                )
-            return cls(
-                runs,
-                search,
-                output,
-                axis=values.get("axis", "rate"),
-                phases=Transients.of(values),
-                progress=receiver,
-                max_errors=errors,
-                max_error_rate=share,
-                detect_saturation=values.get("detect_saturation", False),
+        flags, settings = resolve(values["scenario"]) if "scenario" in values else ({}, {})
+        values = flags | values
+        errors = values.get("max_errors")
+        share = values.get("max_error_rate")
+        MAX_ERRORS.check("--max-errors", errors)
+        MAX_ERROR_RATE.check("--max-error-rate", share)
+        common = presets.GPUSTACK | settings | settings_of(values) | _data(values)
+        common |= {field: values[name] for name, field in FIELDS.items() if name in values}
+        output = _output(values)
+        search = AutoTune.of(values, common, output)
+        runs: tuple[Step, ...] = ()
+        if search is None:
+            in_stages = "stages" in values
+            runs = (
+                steps.stages(values, common, output)
+                if in_stages
+                else (steps.single(values, common, output),)
             )
+        receiver = None
+        if "progress_url" in values:
+            receiver = Receiver(
+                values["progress_url"],
+                values.get("progress_auth"),
+                values.get("progress_ca_cert"),
+                values.get("progress_insecure_skip_tls_verify", False),
+            )
+        return cls(
+            runs,
+            search,
+            output,
+            axis=values.get("axis", "rate"),
+            phases=Transients.of(values),
+            progress=receiver,
+            max_errors=errors,
+            max_error_rate=share,
+            detect_saturation=values.get("detect_saturation", False),
+        )
 
 
 def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -176,7 +175,7 @@ def resolve(name_or_file: str) -> tuple[dict[str, Any], dict[str, Any]]:
             words += [] if flag is None else [flag]
         else:
             words += [VALUES[key], value if isinstance(value, str) else json.dumps(value)]
-    with gpustack_profile.named_in_errors(path):
+    with within(str(path)):
         settings = gpustack_profile.fields(
             {key: value for key, value in content.items() if key not in KEYS}
         )
@@ -214,7 +213,7 @@ def _backend(backend_kwargs: dict[str, Any]) -> dict[str, Any]:
         handlers = (*value, *value.values()) if isinstance(value, dict) else (None,)
         match key:
             case "timeout":  # in guidellm it bounds every read: the first one, and later silence
-                patience = read_number(value or 0, "--first-token-timeout")
+                patience = read_number(value or 0, setting.first_token_timeout)
                 settings |= {"first_token_timeout": patience, "stall_timeout": patience}
             case "api_key":
                 settings["api_key"] = value

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Unreachable, setting, written_as
 from loadgen.util import http_client
 from loadgen.util.route import Route
 
@@ -37,10 +37,8 @@ class Receiver:
             raise BadInput(
                 "--progress-url", f"{self.url!r} is not a URL", "write it with http:// or https://"
             )
-        try:
+        with written_as({setting.ca_cert: ("--progress-ca-cert",)}):
             self.route.tls_context()
-        except BadInput as error:
-            raise BadInput("--progress-ca-cert", error.problem, error.remedy) from error
 
     @property
     def route(self) -> Route:

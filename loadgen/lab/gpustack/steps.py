@@ -9,15 +9,15 @@ from typing import Any
 
 from loadgen.config import presets
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Flags, setting, spelled
 from loadgen.lab.gpustack import arguments
-from loadgen.lab.gpustack.arguments import read_number, read_whole_number, renamed_flags
+from loadgen.lab.gpustack.arguments import FLAG_NAMES, read_number, read_whole_number
 from loadgen.lab.gpustack.transient import Transients
 
 UNLIMITED = -1.0  # GPUStack's request_rate
 WITH_RATE = ("constant", "async", "poisson", "concurrent")
-# The keys of a stage, and the corresponding flags of `loadgen run`.
-STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds": "--duration"}
+# The keys of a stage, and the settings that they are.
+STAGE = {"rate": "request_rate", "max_requests": "num_prompts", "max_seconds": "duration"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def single(flags: dict[str, Any], common: dict[str, Any], output: Path) -> Step:
             "sweep is not supported",
             "search with --auto-tune, or give --profile and --rate",
         )
-    rate = read_number(given_rates[0], "--request-rate") if given_rates else None
+    rate = read_number(given_rates[0], setting.request_rate) if given_rates else None
     return _step(flags, common, (kind, rate), output)
 
 
@@ -124,15 +124,16 @@ def stages(flags: dict[str, Any], common: dict[str, Any], output: Path) -> tuple
             )
         fields = common | ({"seed": common["seed"] + index} if further else {})
         path = output.with_name(f"{output.stem}__stage{index}.json")
-        with renamed_flags(
-            {STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}
-        ):
+        names = {STAGE[key]: f"--stages {key}" for key in stage if stage[key] is not None}
+        with spelled(Flags(FLAG_NAMES | names)):
             if stage.get("max_requests") is not None:
-                fields["num_prompts"] = read_whole_number(stage["max_requests"], "--num-prompts")
+                fields["num_prompts"] = read_whole_number(
+                    stage["max_requests"], setting.num_prompts
+                )
             if stage.get("max_seconds") is not None:
-                fields["duration"] = read_number(stage["max_seconds"], "--duration")
+                fields["duration"] = read_number(stage["max_seconds"], setting.duration)
             steps.append(
-                _step(flags, fields, (kind, read_number(stage["rate"], "--request-rate")), path)
+                _step(flags, fields, (kind, read_number(stage["rate"], setting.request_rate)), path)
             )
     return tuple(steps)
 
@@ -160,7 +161,7 @@ def _load(
         rate = fields.get("request_rate")
     if kind in ("constant", "async", "poisson"):
         if rate is None:
-            raise BadInput("--request-rate", "missing", "give requests per second")
+            raise BadInput(setting.request_rate, "missing", "give requests per second")
         rate = math.inf if rate == UNLIMITED else rate
         load = {
             "request_rate": rate,
@@ -170,13 +171,13 @@ def _load(
         return load, Strategy(kind, rate if math.isfinite(rate) else None, cap)
     if kind == "concurrent" and (rate is None or rate < 1 or not rate.is_integer()):
         raise BadInput(
-            "--request-rate",
+            setting.request_rate,
             f"{rate} is not a number of requests in flight",
             "give a whole number of 1 or more",
         )
     if kind != "concurrent" and rate is not None:
         raise BadInput(
-            "--request-rate",
+            setting.request_rate,
             f"cannot be combined with --profile {kind}, which has no rate",
             arguments.LEAVE_OUT,
         )

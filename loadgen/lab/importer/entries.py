@@ -63,9 +63,7 @@ class Source:
         chosen = tuple(entry for entry in entries if number in (None, entry.number))
         if not chosen:
             count = len([entry for entry in entries if entry.result is not None])
-            raise BadInput(
-                "FILE", f"{path} has no result {number}", f"it has {count}, counted from 1"
-            )
+            raise BadInput((), f"{path} has no result {number}", f"it has {count}, counted from 1")
         untrue = frozenset(untrue_of_all(entry.result for entry in entries if entry.result))
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         stated = page.titled("Hardware") if page else None
@@ -119,7 +117,7 @@ def of_page(page: Page) -> list[Entry]:
         BadInput: It has no result.
     """
     if not page.results:
-        raise BadInput("FILE", f"{page.name} has no block of results", "name a page or a result")
+        raise BadInput((), f"{page.name} has no block of results", "name a page or a result")
     study = PublishedStudy(page)
     baselines: set[int] = set()
     for _, base, _, _ in study.comparison.pairs():

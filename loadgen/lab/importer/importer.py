@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.lab.audit.published import Published
 from loadgen.lab.importer.entries import Entry, Source, Unplaced
 from loadgen.lab.importer.placement import Arms, find_workload, load_difference
@@ -108,13 +108,13 @@ def store(folder: Path, file: StudyFile) -> Iterator[Store]:
                 raise BadInput(
                     str(folder),
                     "is the store of a study that ran here",
-                    "name another folder with --store",
+                    f"name another folder with {setting.store}",
                 )
             if existing.facts["study"] != current["study"]:
                 raise BadInput(
                     str(folder),
                     "is the store of another study, or the study has changed",
-                    "name another folder with --store",
+                    f"name another folder with {setting.store}",
                 )
             yield existing
 

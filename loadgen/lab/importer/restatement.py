@@ -135,7 +135,7 @@ def _judged(result: Published, wrong: list[Finding], summary: Mapping[str, Any])
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         problem = f"{result.place} is incomplete ({type(error).__name__}: {error})"
-        raise BadInput("FILE", problem, "name a result as it was saved") from error
+        raise BadInput((), problem, "name a result as it was saved") from error
     return judged | {
         "verdict": result.verdict or ("SUSPECT" if wrong else None),
         "reasons": [

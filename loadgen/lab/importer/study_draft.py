@@ -71,7 +71,7 @@ def draft(path: str, text: str) -> str:
     entries = [entry for entry in of_page(page) if entry.command]
     if not any(entry.result for entry in entries):
         problem = f"{path} has no result with a serving command"
-        raise BadInput("FILE", problem, "name a page")
+        raise BadInput((), problem, "name a page")
     return "".join(_Draft(page, entries).lines())
 
 

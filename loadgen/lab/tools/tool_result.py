@@ -91,7 +91,7 @@ class ToolRequests:
             return cls(ok, ttft, tpot, e2el, gaps, gap, inputs, outputs, starts)
         except (TypeError, ValueError) as error:
             raise BadInput(
-                "FILE",
+                (),
                 f"{where} has lists of requests that do not fit together ({error})",
                 "name a whole result",
             ) from error
@@ -207,7 +207,7 @@ def read(path: str) -> list[ToolResult]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput("FILE", f"{path}: {error.strerror}", "name a result") from error
+        raise BadInput((), f"{path}: {error.strerror}", "name a result") from error
     except UnicodeDecodeError:
         return []
     try:

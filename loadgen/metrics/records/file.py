@@ -20,7 +20,7 @@ from msgspec import structs
 from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
 from loadgen.core.record_row import FIELDS, SIZE_BYTES, RowWriter, record_from_row
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.json_lines import record_from_line
 from loadgen.metrics.records.shards import further_shards, is_begun, shard_path
@@ -56,7 +56,7 @@ class RecordWriter(RowWriter):
         if path is None:
             yield None
             return
-        writer = cls(files.create_private("--records", path), limit)
+        writer = cls(files.create_private(setting.records, path), limit)
         try:
             yield writer
         finally:
@@ -105,7 +105,6 @@ class RecordFile:
 
     Attributes:
         path: As the argument.
-        inode: The number of the file that was read.
         is_journal: Whether it is a journal.
         header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
@@ -128,8 +127,7 @@ class RecordFile:
                 self._begin = self._position = file.tell()
                 end, last = last_line(file)
                 self._size = file.seek(0, os.SEEK_END)
-                self.inode = os.fstat(file.fileno()).st_ino
-                self._identity = self.inode, self._size
+                self._identity = os.fstat(file.fileno()).st_ino, self._size
             first = self._first
             self.is_journal = "loadgen_journal" in first
             if not self.is_journal and first["loadgen_records"] != LINES["loadgen_records"]:
@@ -137,7 +135,7 @@ class RecordFile:
             if self.is_journal and first | JOURNAL != first:
                 version = first["heading"]["provenance"]["versions"]["loadgen"]
                 raise BadInput(
-                    "FILE",
+                    (),
                     f"{path} is a journal of loadgen {version} that this loadgen cannot read",
                     "report it with that version, on a machine of the same kind",
                 )
@@ -150,7 +148,7 @@ class RecordFile:
             self.asked_due: list[int] | None = first.get("asked_due")
             self.partition = Partition(*first["stripe"]) if self.is_journal else WHOLE
         except OSError as error:
-            raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
+            raise BadInput((), f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal("line 1") from error
         self.trailer: RunTrailer | None
@@ -175,7 +173,7 @@ class RecordFile:
                 return "loadgen_records" in first or "loadgen_journal" in first
         except OSError as error:
             raise BadInput(
-                "FILE", f"{path}: {error.strerror}", "name a file that can be read"
+                (), f"{path}: {error.strerror}", "name a file that can be read"
             ) from error
         except (TypeError, ValueError):
             return False
@@ -304,7 +302,7 @@ class RecordFile:
             yield record
         if next(file, None) is not None:
             problem = f"{self.path}: line {number + 1} comes after the end of the run"
-            raise BadInput("FILE", problem, "name the records of one run")
+            raise BadInput((), problem, "name the records of one run")
 
     def _check(self, record: Record) -> None:
         """Refuse a record of a target or a class that the run does not have.
@@ -319,7 +317,7 @@ class RecordFile:
 
     def _refusal(self, where: str) -> BadInput:
         return BadInput(
-            "FILE",
+            (),
             f"{self.path}: {where} is no part of a file of records",
             "name one that `loadgen run` wrote",
         )
@@ -362,10 +360,9 @@ def write_trailer(
             return None
         if begun[0] != path:
             begun[0].replace(path)
-        journal = RecordFile(path)
-        with open(path, "ab") as file:
-            # else `loadgen report` has just replaced it by lines
-            if journal.is_journal and os.fstat(file.fileno()).st_ino == journal.inode:
+        with open(path, "a+b") as file:
+            file.seek(0)
+            if b'"loadgen_journal"' in file.readline():  # else `loadgen report` has made it lines
                 file.write(b"\n" + _trailer_line(trailer, totals))
         if lines is not None:
             RecordFile(path).write_lines(Path(lines), trailer, totals)

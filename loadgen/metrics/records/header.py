@@ -8,6 +8,7 @@ from typing import Any, Self
 from msgspec import Struct, structs
 
 from loadgen.config.load import SEEDS
+from loadgen.config.option import options
 from loadgen.config.serialize import restored
 from loadgen.config.settings import RunSettings, public, seed_of
 from loadgen.util import machine
@@ -79,10 +80,11 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
     Returns:
         JSON.
     """
-    default = public(RunSettings())
+    declared = options(RunSettings).values()
+    changed = {option.name for option in declared if getattr(asked, option.name) != option.default}
     return {
         "settings": public(settings),
-        "asked": {name: value for name, value in public(asked).items() if value != default[name]},
+        "asked": {name: value for name, value in public(asked).items() if name in changed},
         "seeds": {what: seed_of(settings, what) for what in SEEDS},
         "versions": versions(),
         "machine": machine.describe(),

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from loadgen.config.slo import STOP_WHEN, StopCondition
+from loadgen.config.slo import StopCondition
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.server.telemetry import Telemetry
@@ -78,7 +78,7 @@ class StopEvent(Struct, frozen=True):
     value: float | None
 
     def __str__(self) -> str:
-        return f"{STOP_WHEN} {self.condition}: {self.shown} at {self.at_s:.1f} s"
+        return f"--stop-when {self.condition}: {self.shown} at {self.at_s:.1f} s"
 
     @property
     def shown(self) -> str:

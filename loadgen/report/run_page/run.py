@@ -1,13 +1,12 @@
 """Run: the page of one result, from top to bottom."""
 
-import dataclasses
 import json
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from loadgen.config import slo
-from loadgen.config.option import OUTPUT, flag
+from loadgen.config.option import OUTPUT, flag, options
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
 from loadgen.document import (
@@ -146,11 +145,10 @@ def command(changes: Mapping[str, Any]) -> str:
         changes: The settings that differ from the defaults, as provenance has them.
     """
     settings = restored(changes)
-    fields = (
-        field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT
-    )
     unnamed: dict[str, Any] = {
-        field.name: field.default for field in fields if field.name not in KEPT_OUTPUT_SETTINGS
+        name: option.default
+        for name, option in options(RunSettings).items()
+        if option.group == OUTPUT and name not in KEPT_OUTPUT_SETTINGS
     }
     unnamed |= {"api_key": None, "api_key_command": None}
     headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)

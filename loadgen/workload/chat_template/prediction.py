@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 from msgspec import Struct, field, structs
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.chat_template.template_tokens import (
     GENERATION_PROMPT,
@@ -233,12 +233,14 @@ def require_sized(dataset: Dataset, settings: RunSettings) -> None:
         return
     if settings.dataset_rule is not None:
         problem = f"the rule {settings.dataset_rule} counts tokens like its tool"
-        raise BadInput(INPUT_LEN_COUNTS, problem, f"leave out {INPUT_LEN_COUNTS} or --dataset-rule")
+        raise BadInput(
+            INPUT_LEN_COUNTS, problem, f"leave out {INPUT_LEN_COUNTS} or {setting.dataset_rule}"
+        )
     problem = (
         f"the data set {settings.dataset_name} cannot make prompts of a length by the "
         "server's count"
     )
-    remedy = "leave it out, or use --dataset-name random, prefix_repetition or prose"
+    remedy = f"leave it out, or use {setting.dataset_name} random, prefix_repetition or prose"
     raise BadInput(INPUT_LEN_COUNTS, problem, remedy)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Unreachable, setting
 from loadgen.util import http_client
 from loadgen.workload.prompt import Prompt, user_message
 from loadgen.workload.target import Target
@@ -15,7 +15,7 @@ KWARGS = "chat_template_kwargs"  # field of a request: further variables of the 
 GENERATION_PROMPT = "add_generation_prompt"  # whether the text ends with the start of an answer
 # Fields of a request that change the tokens of the template.
 OPTIONS = (KWARGS, "tools", GENERATION_PROMPT)
-INPUT_LEN_COUNTS = "--input-len-counts"
+INPUT_LEN_COUNTS = setting.input_len_counts
 
 
 class TemplateTokens(Struct, frozen=True):

@@ -22,10 +22,10 @@ from loadgen.config.data import (
     TRACE,
     DataSettings,
 )
-from loadgen.config.option import flag
+from loadgen.config.run_fields import RunFields
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import NO_HEADER
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util import packages
 from loadgen.workload.datasets import rules
 from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
@@ -153,11 +153,13 @@ def check_sessions(settings: RunSettings, datasets: Sequence[RunSettings]) -> No
     """
     if any(dataset.dataset_name not in BUILT_IN or dataset.timed_by_data for dataset in datasets):
         return
-    defaults = type(settings)()
     for field in OF_SESSIONS:
-        if getattr(settings, field) not in (getattr(defaults, field), NO_HEADER):
-            remedy = f"leave it out, or give --turns, or --dataset-name {MULTI_TURN} or {AGENTIC}"
-            raise BadInput(flag(field), "has no effect without sessions", remedy)
+        if getattr(settings, field) not in (getattr(RunFields, field), NO_HEADER):
+            remedy = (
+                f"leave it out, or give {setting.turns}, or {setting.dataset_name} {MULTI_TURN} "
+                f"or {AGENTIC}"
+            )
+            raise BadInput(setting(field), "has no effect without sessions", remedy)
 
 
 def find(settings: RunSettings) -> DatasetClass:
@@ -172,7 +174,7 @@ def find(settings: RunSettings) -> DatasetClass:
     kind = (
         packages.built_in(BUILT_IN[name])
         if name in BUILT_IN
-        else packages.load("--dataset-name", _entry(name))
+        else packages.load(setting.dataset_name, _entry(name))
     )
     options: Mapping[str, str] = getattr(kind, "options", {})
     for option in settings.dataset_options.keys() - options.keys():
@@ -181,7 +183,7 @@ def find(settings: RunSettings) -> DatasetClass:
             f"choose from {listed}" if options else "leave it out: this data set has no options"
         )
         problem = f"unknown option {option!r} of the data set {name}"
-        raise BadInput("--dataset-arg", problem, remedy)
+        raise BadInput(setting.dataset_arg, problem, remedy)
     dataset: DatasetClass = (
         kind if settings.dataset_rule is None else rules.find(name, settings.dataset_rule)
     )
@@ -217,16 +219,16 @@ def _require_used(settings: RunSettings) -> None:
         ):
             remedy = f"leave it out, or use {' or '.join(users)}"
             if (field, name) in INSTEAD:
-                remedy = f"use {flag(INSTEAD[field, name])}"
-            raise BadInput(flag(field), f"has no effect on the data set {name}", remedy)
+                remedy = f"use {setting(INSTEAD[field, name])}"
+            raise BadInput(setting(field), f"has no effect on the data set {name}", remedy)
     if settings.sharegpt_input_len is not None and settings.dataset_rule != "benchmark-runner":
-        problem = "has no effect without --dataset-rule benchmark-runner"
-        raise BadInput("--sharegpt-input-len", problem, "leave it out, or give that rule")
+        problem = f"has no effect without {setting.dataset_rule} benchmark-runner"
+        raise BadInput(setting.sharegpt_input_len, problem, "leave it out, or give that rule")
     if settings.dataset_rule is not None and settings.timed_by_data:
         raise BadInput(
             rules.FLAG,
             "rules do not support sessions of several turns, or traces",
-            "leave it or --turns out",
+            f"leave it or {setting.turns} out",
         )
 
 
@@ -240,11 +242,13 @@ def _entry(name: str) -> "EntryPoint":
 
     if name in SOUNDS:
         raise BadInput(
-            "--dataset-name", f"{name}: audio is not supported", "use vLLM's own tool for it"
+            setting.dataset_name, f"{name}: audio is not supported", "use vLLM's own tool for it"
         )
     remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
     if name in FORMATS:
-        remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"
+        remedy = f"it is a trace: use {setting.dataset_name} trace {setting.trace_format} {name}"
     if name in agentic_dataset.FORMATS:
-        remedy = f"it is a format: use --dataset-name {AGENTIC} --trace-format {name}"
-    raise BadInput("--dataset-name", f"unknown data set {name!r}", remedy)
+        remedy = (
+            f"it is a format: use {setting.dataset_name} {AGENTIC} {setting.trace_format} {name}"
+        )
+    raise BadInput(setting.dataset_name, f"unknown data set {name!r}", remedy)

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
-from loadgen.errors import BadInput, first_line
+from loadgen.errors import BadInput, first_line, setting
 from loadgen.util.packages import require
 from loadgen.workload.files import hub
 from loadgen.workload.files.json_index import Structure
@@ -31,7 +31,7 @@ CONVERTED = "refs/convert/parquet"  # where the hub has the rows of data sets th
 README = "README.md"
 SUFFIXES = (".parquet", ".jsonl", ".json", ".csv")
 ABOUT = ("_info.json", "_infos.json")  # what packages write about a data set
-SUBSET, SPLIT = "--hf-subset", "--hf-split"
+SUBSET, SPLIT = setting.hf_subset, setting.hf_split
 # of the splits, as they stand in paths; the first split that a data set has is the default
 WORDS = {
     "train": ("train", "training"),

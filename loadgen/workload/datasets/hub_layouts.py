@@ -12,14 +12,14 @@ from operator import itemgetter
 from typing import Any
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.datasets.prompt_rows import Row, message_texts
 from loadgen.workload.encoded_images import referred
 from loadgen.workload.image import part
 
 Record = Mapping[str, Any]
 MIN_TOKENS = 4  # of a prompt and an answer, where a layout has bounds
-COLUMN = "--hf-column"
+COLUMN = setting.hf_column
 MAPPED = ("id", "prompt", "messages", "input_tokens", "output_tokens", "answer")
 CHATS = ("conversation", "conversations")  # columns whose first question is asked
 PROMPTS = ("prompt", "turns", "question", "problem", "input", "text", "content", "instruction")

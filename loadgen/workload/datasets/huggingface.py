@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Self
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.datasets.hub_folder import HubFolder, Record, records, split_files
 from loadgen.workload.datasets.hub_layouts import (
     COLUMN,
@@ -36,7 +36,7 @@ from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 BATCH = 256  # records read and encoded at a time, at most
 NAMED = {"spec_bench": SPEC_BENCH, "speed_bench": SPEED_BENCH}  # data sets of a name of their own
-WHERE = "--hf-where"
+WHERE = setting.hf_where
 CONDITION = re.compile(r"([^<>=]+)(<=|>=|=)(.+)", re.DOTALL)
 COMPARE: Mapping[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
 Numbered = tuple[int, Record]
@@ -122,7 +122,7 @@ class HubDataset:
                     else ""
                 )
                 problem = f"{self.folder.name} has no usable record{meeting}"
-                raise BadInput(DATASET_PATH, problem, "give another split or --hf-where")
+                raise BadInput(DATASET_PATH, problem, f"give another split or {setting.hf_where}")
             repeats = random.Random(seed_of(self.settings, "prompts"))
             yield from (repeats.choice(prompts) for _ in range(count - made))
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from loadgen.config import data
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.files.mapped_file import checked_path
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ FORMS = (
     "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if "
     "wanted), clipped:MEAN:STDEV:MIN:MAX, 10,20 or @FILE"
 )
-INPUT_LEN = "--random-input-len"
+INPUT_LEN = setting.random_input_len
 CLIPPED = "clipped"
 LAWS = ("normal", "lognormal", CLIPPED)
 
@@ -227,7 +227,7 @@ class Lengths(Struct, frozen=True):
         try:
             return cls._of_list(flag, words)
         except BadInput as error:
-            raise BadInput(flag, f"{path}: {error.problem}", remedy) from error
+            raise BadInput((flag, str(path)), error.texts[0], remedy) from error
 
     @classmethod
     def _of_list(cls, flag: str, words: list[str]) -> "Lengths":

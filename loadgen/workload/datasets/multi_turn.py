@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from loadgen.config.data import MULTI_TURN
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.datasets.session import (
@@ -72,7 +72,7 @@ class MultiTurnDataset:
         turns = TurnCounts.parse(settings.turns, DEFAULT_TURNS, seed_of(settings, "prompts"))
         if settings.history == "recorded":
             raise BadInput(
-                "--history", "recorded is not possible for random sessions", "leave it out"
+                setting.history, "recorded is not possible for random sessions", "leave it out"
             )
         return cls(questions, turns, ThinkTimes.from_settings(settings))
 

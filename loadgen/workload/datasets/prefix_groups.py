@@ -11,12 +11,11 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from loadgen.config.data import PREFIX_REPETITION, DataSettings
-from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.tokenizer.random_text import Prefix, RandomText, prefix_rows
 
-BUCKETS, ZIPF = "--prefix-buckets", "--prefix-zipf"
+BUCKETS, ZIPF = setting.prefix_buckets, setting.prefix_zipf
 FORM = "write COUNTxTOKENS:WEIGHT of each, such as 4x1000:70,1x3000:30; TOKENS may be MIN-MAX"
 MAX_PREFIXES = 100_000
 REPLACED = ("prefix_repetition_num_prefixes", "prefix_repetition_prefix_len")  # by --prefix-buckets
@@ -82,7 +81,7 @@ class PrefixGroups(Struct, frozen=True, dict=True):
             if repeated and fields:
                 raise BadInput(
                     BUCKETS,
-                    f"cannot be combined with {flag(fields[0])}",
+                    f"cannot be combined with {setting(fields[0])}",
                     "leave one of the two out",
                 )
             if zipf is not None and ":" in settings.prefix_buckets:
@@ -95,7 +94,7 @@ class PrefixGroups(Struct, frozen=True, dict=True):
         if tokens:
             if settings.prefix_repetition_num_prefixes > MAX_PREFIXES:
                 remedy = f"give at most {MAX_PREFIXES:,}"
-                raise BadInput(flag(REPLACED[0]), "too many prefixes", remedy)
+                raise BadInput(setting(REPLACED[0]), "too many prefixes", remedy)
             bucket = PrefixBucket(settings.prefix_repetition_num_prefixes, tokens, tokens)
             return cls(common, (bucket,), zipf is None, zipf, seed)
         if zipf is not None:

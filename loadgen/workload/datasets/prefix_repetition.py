@@ -3,13 +3,14 @@ requests of a service.
 """
 
 from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import setting
 from loadgen.workload.datasets.lengths import Lengths
 from loadgen.workload.datasets.multi_turn import MultiTurnDataset
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.tokenizer.random_text import RandomText
 
-SUFFIX_LEN, OUTPUT_LEN = "--prefix-repetition-suffix-len", "--prefix-repetition-output-len"
+SUFFIX_LEN, OUTPUT_LEN = setting.prefix_repetition_suffix_len, setting.prefix_repetition_output_len
 
 
 class PrefixRepetitionDataset:

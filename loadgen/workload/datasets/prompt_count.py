@@ -7,13 +7,13 @@ from itertools import islice
 from loadgen.config.data import TRACE
 from loadgen.config.load import ALL_PROMPTS
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload import datasets
 from loadgen.workload.arrivals import DEFAULT_COUNT
 from loadgen.workload.files.mapped_file import DATASET_PATH
 from loadgen.workload.prompt import Continued, Dataset, Timed
 
-FLAG = "--num-prompts"
+FLAG = setting.num_prompts
 
 
 def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> RunSettings:
@@ -36,9 +36,9 @@ def with_known_count(settings: RunSettings, dataset: Dataset | None = None) -> R
         return settings
     if settings.no_oversample and settings.duration is not None:
         raise BadInput(
-            "--no-oversample",
-            "given together with --duration",
-            "give --num-prompts in place of --duration",
+            setting.no_oversample,
+            f"given together with {setting.duration}",
+            f"give {setting.num_prompts} in place of {setting.duration}",
         )
     if dataset is None and settings.dataset_name in datasets.ENDLESS and not asks_all:
         return settings.replace(no_oversample=False)

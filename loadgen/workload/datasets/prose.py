@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.files import cache
 from loadgen.workload.files.mapped_file import DATASET_PATH, checked_path
 from loadgen.workload.prompt import Prompt
@@ -79,7 +79,9 @@ class ProseDataset:
                 f"{settings.sonnet_input_len} leaves no room after a prefix of "
                 f"{settings.sonnet_prefix_len} tokens"
             )
-            raise BadInput("--sonnet-input-len", problem, "raise it, or lower --sonnet-prefix-len")
+            raise BadInput(
+                setting.sonnet_input_len, problem, f"raise it, or lower {setting.sonnet_prefix_len}"
+            )
         path = _path(settings)
         return cls(tokenizer, _lines(path, tokenizer), path, settings)
 
@@ -162,14 +164,14 @@ class ProseDataset:
         if length - prefix - self.tokenizer.special_tokens - most < 2:
             problem = f"{length} leaves no room after {prefix} tokens of the prefix and {most} "
             raise BadInput(
-                "--sonnet-input-len",
+                setting.sonnet_input_len,
                 f"{problem}of the chat template",
                 "raise it, or lower the prefix",
             )
         if measure is None and len(template_counts) > 1:
             problem = "the chat template adds a varying number of tokens"
             raise BadInput(
-                "--input-len-counts",
+                setting.input_len_counts,
                 problem,
                 "give the folder of a tokenizer with its chat template",
             )

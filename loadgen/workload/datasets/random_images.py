@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import structs
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_range, parse_whole_number
 from loadgen.workload import endpoints
 from loadgen.workload.chat_template.template import ChatTemplate
@@ -25,7 +25,7 @@ from loadgen.workload.image import Part, part
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-COUNT, SIZES = "--images", "--image-sizes"
+COUNT, SIZES = setting.images, setting.image_sizes
 MAX_IMAGES = 1000
 MAX_SIDE = 65_535  # pixels, the most of a JPEG
 SIDES = re.compile(r"([0-9]{1,5})x([0-9]{1,5})", re.ASCII)
@@ -129,9 +129,9 @@ class RandomImagesDataset:
         words = RandomDataset.from_settings(settings)
         if not api.takes_images:
             raise BadInput(
-                "--dataset-name",
+                setting.dataset_name,
                 "random-mm has images, which need a chat",
-                "use --backend openai-chat",
+                f"use {setting.backend} openai-chat",
             )
         shapes = ImageShapes.parse(settings.images, settings.image_sizes)
         encoding = parse_format(settings.image_format)

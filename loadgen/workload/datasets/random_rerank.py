@@ -11,7 +11,7 @@ from typing import Any
 
 from loadgen.config.data import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.datasets.lengths import INPUT_LEN, WHOLE, Lengths
 from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.prompt import Continued, Dataset, Prompt
@@ -90,14 +90,14 @@ class RandomRerankDataset:
         """
         if settings.random_prefix_len:
             problem = "has no effect on random-rerank, whose query all requests share"
-            raise BadInput("--random-prefix-len", problem, "leave it out")
+            raise BadInput(setting.random_prefix_len, problem, "leave it out")
         if not WHOLE.fullmatch(str(settings.random_input_len)):
             problem = (
                 f"{settings.random_input_len!r} is not a number, which random-rerank needs "
                 "to divide it"
             )
             raise BadInput(
-                INPUT_LEN, problem, "give one number, and --random-range-ratio for a range"
+                INPUT_LEN, problem, f"give one number, and {setting.random_range_ratio} for a range"
             )
         length = int(settings.random_input_len)
         together = not settings.no_reranker

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from loadgen.config.data import parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths
 from loadgen.workload.datasets.prefix_groups import PrefixGroups
 from loadgen.workload.prompt import Prompt
@@ -86,7 +86,7 @@ class RandomDataset(Struct, frozen=True):
         """
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         outputs = Lengths.parse(
-            "--random-output-len", settings.random_output_len, output_ratio, clamped=True
+            setting.random_output_len, settings.random_output_len, output_ratio, clamped=True
         )
         drawing = RandomText.of(settings)
         special = drawing.tokenizer.special_tokens
@@ -205,7 +205,7 @@ class RandomDataset(Struct, frozen=True):
                 "template is not constant"
             )
             raise BadInput(
-                "--input-len-counts",
+                setting.input_len_counts,
                 problem,
                 "give the folder of a tokenizer with its chat template",
             )

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from loadgen.config.data import CUSTOM_IMAGE
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload import endpoints, image
 from loadgen.workload.datasets.prompt_rows import (
     ALIASES,
@@ -141,7 +141,7 @@ class ReadyDataset:
             for row, tokens in zip(batch, count_tokens(batch, self.tokenizer), strict=True):
                 if row.output_tokens is None and self.settings.custom_output_len < 0:
                     raise BadInput(
-                        "--custom-output-len",
+                        setting.custom_output_len,
                         "is -1, and a row has no output_tokens",
                         "give a length",
                     )
@@ -251,7 +251,7 @@ class ChatSessions(EndlessSessions):
             )
             if output_tokens < 0:
                 problem = f"is -1, and {where} has no output_tokens"
-                raise BadInput("--custom-output-len", problem, "give a length")
+                raise BadInput(setting.custom_output_len, problem, "give a length")
             turns.append(Turn(tuple(messages), tokens, output_tokens, answer, answer_tokens))
         recorded = self.settings.history == "recorded"
         return session_prompts(

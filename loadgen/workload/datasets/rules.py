@@ -7,14 +7,14 @@ A rule is a data set that replaces the one of its kind. Rules are entry points o
 
 from typing import TYPE_CHECKING
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util import packages
 from loadgen.util.packages import require
 
 if TYPE_CHECKING:
     from loadgen.workload.datasets import DatasetClass
 
-FLAG = "--dataset-rule"
+FLAG = setting.dataset_rule
 GROUP = "loadgen.dataset_rules"
 PACKAGES = {"guidellm-0.5": "faker"}  # that a rule needs, and a plain installation does not have
 

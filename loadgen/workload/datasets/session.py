@@ -16,7 +16,7 @@ import numpy as np
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.user_behavior import ThinkTime
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import parse_range, parse_whole_number
 from loadgen.workload.datasets.lengths import Lengths
@@ -24,7 +24,7 @@ from loadgen.workload.datasets.prompt_rows import message_texts
 from loadgen.workload.draws import uniforms
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Message, Prompt
 
-TURNS = "--turns"
+TURNS = setting.turns
 MAX_DEVIATIONS = 4  # above the mean of normal numbers of turns; 3 of 100,000 would be above
 logger = logging.getLogger("loadgen")
 NO_ANSWER: Final[Message] = {"role": "assistant", "content": ""}

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.files.json_index import UNKNOWN, Structure
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path, map_file, provenance
 
@@ -207,7 +207,7 @@ class Conversations(ConversationsInOrder):
         if entry.get("image") or entry.get("video"):
             problem = f"{self.path} has images or videos in conversation {entry.get('id', number)}"
             raise BadInput(
-                "--turns", f"{problem}, which sessions do not support", "leave it out, or them"
+                setting.turns, f"{problem}, which sessions do not support", "leave it out, or them"
             )
         texts = list[str]()
         for place, turn in enumerate(_turns(entry)):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.lengths import MAX_TOKENS
 from loadgen.workload.files import cache
@@ -24,7 +24,7 @@ from loadgen.workload.tokenizer.random_text import BlockTexts, RandomText, check
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 logger = logging.getLogger("loadgen")
-COLUMN = "--trace-column"
+COLUMN = setting.trace_column
 LINE_REMEDY = "correct the line, or remove it"
 NS_PER_MS = 1_000_000
 FEW_ROWS = 10  # times of fewer requests show nothing
@@ -126,9 +126,9 @@ class TraceFile:
     ) -> None:
         if format_name not in ("auto", *FORMATS):
             raise BadInput(
-                "--trace-format",
+                setting.trace_format,
                 f"{format_name} has sessions of agents",
-                "give --dataset-name agentic",
+                f"give {setting.dataset_name} agentic",
             )
         self.path = path
         try:
@@ -249,7 +249,7 @@ class TraceDataset:
                 check_blocks(len(row.blocks), self.block_tokens, row.input_tokens)
             except ValueError as error:
                 problem = f"{self.file.path}, line {row.line}: {error}"
-                remedy = "give the size of its blocks: --trace-block-size TOKENS"
+                remedy = f"give the size of its blocks: {setting.trace_block_size} TOKENS"
                 raise BadInput(DATASET_PATH, problem, remedy) from error
             due_ns = (
                 None if self.time_scale is None else round((row.at_ns - first_ns) / self.time_scale)
@@ -312,7 +312,9 @@ def _recognised(path: Path, first: str) -> str:
             return name
     formats = ", ".join(FORMATS)
     raise BadInput(
-        DATASET_PATH, f"{path}, line 1: unknown format, none of {formats}", "give --trace-format"
+        DATASET_PATH,
+        f"{path}, line 1: unknown format, none of {formats}",
+        f"give {setting.trace_format}",
     )
 
 
@@ -335,7 +337,7 @@ def _csv(
         raise BadInput(
             DATASET_PATH,
             f"{path}, line 1: missing column {missing[0]!r}",
-            "give --trace-format, or correct the file",
+            f"give {setting.trace_format}, or correct the file",
         )
     try:
         for record in reader:

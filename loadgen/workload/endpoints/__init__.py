@@ -10,7 +10,7 @@ from typing import Any
 
 from loadgen.config.request_check import check_fields
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util import packages
 from loadgen.workload.endpoints.api import Api, Counts
 
@@ -89,23 +89,29 @@ def checked(settings: RunSettings) -> RunSettings:
     api, path = find(settings.checked()), settings.endpoint_path
     if path is not None and not path.endswith(api.ending):
         problem = f"{name_of(settings)} is not the API of the endpoint {path}"
-        raise BadInput("--backend", problem, f"leave it out, or name an endpoint ...{api.ending}")
+        raise BadInput(
+            setting.backend, problem, f"leave it out, or name an endpoint ...{api.ending}"
+        )
     for name, ending in _endings():
         if path is not None and path.endswith(ending) and not api.path.endswith(ending):
             problem = f"{settings.backend} is not the API of the endpoint {path}"
-            raise BadInput("--backend", problem, f"leave it out, or use --backend {name}")
-    _check_fields("--extra-body", settings.extra_body or {}, api)
+            raise BadInput(
+                setting.backend, problem, f"leave it out, or use {setting.backend} {name}"
+            )
+    _check_fields(setting.extra_body, settings.extra_body or {}, api)
     if settings.no_max_tokens and api.needs_length:
         problem = f"{name_of(settings)} needs a maximum of tokens in each request"
-        raise BadInput("--no-max-tokens", problem, "leave it out, or use openai-chat")
+        raise BadInput(setting.no_max_tokens, problem, "leave it out, or use openai-chat")
     if settings.disable_stream and api.dialect is not None:
         problem = f"answers of {name_of(settings)} are read as streams alone"
         raise BadInput(
-            "--disable-stream", problem, "leave it out, or use openai-chat, openai or sglang-native"
+            setting.disable_stream,
+            problem,
+            "leave it out, or use openai-chat, openai or sglang-native",
         )
     if settings.continuous_usage and api.counts is Counts.AT_END:
         problem = f"{name_of(settings)} counts the tokens of an answer only at its end"
-        raise BadInput("--continuous-usage", problem, "leave it out")
+        raise BadInput(setting.continuous_usage, problem, "leave it out")
     return settings
 
 
@@ -122,11 +128,15 @@ def check_row_fields(where: str, body: dict[str, Any], settings: RunSettings) ->
 def _check_fields(where: str, body: dict[str, Any], api: Api) -> None:
     for field in api.prompt_fields & body.keys():
         raise BadInput(
-            where, f"{field} would replace every prompt", "give prompts with --dataset-name"
+            where,
+            f"{field} would replace every prompt",
+            f"give prompts with {setting.dataset_name}",
         )
     if api.length_field in body | body.get("sampling_params", {}):
         problem = f"{api.length_field} would replace the output length that is asked"
-        raise BadInput(where, problem, "give --random-output-len, or output_tokens in a row")
+        raise BadInput(
+            where, problem, f"give {setting.random_output_len}, or output_tokens in a row"
+        )
 
 
 def _endings() -> Iterator[tuple[str, str]]:
@@ -155,12 +165,14 @@ def named(name: str) -> Api:
         return built_in
     if name in NOT_MEASURED:
         problem = f"{name} is for {NOT_MEASURED[name]}, which loadgen does not send"
-        raise BadInput("--backend", problem, "use vLLM's own tool for it")
+        raise BadInput(setting.backend, problem, "use vLLM's own tool for it")
     installed = packages.installed(GROUP)
     if name not in installed.names:
         known = [*BUILT_IN, *sorted(installed.names)]
-        raise BadInput("--backend", f"unknown value {name!r}", _remedy(name, known))
-    api = packages.load("--backend", installed[name])
+        raise BadInput(setting.backend, f"unknown value {name!r}", _remedy(name, known))
+    api = packages.load(setting.backend, installed[name])
     if not isinstance(api, Api):
-        raise BadInput("--backend", f"{name!r} is not an Api", "repair the package that adds it")
+        raise BadInput(
+            setting.backend, f"{name!r} is not an Api", "repair the package that adds it"
+        )
     return api

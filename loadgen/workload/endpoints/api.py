@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from loadgen.core.dialect import Dialect
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.prompt import Prompt
 
 # Settings that are fields of every request.
@@ -100,7 +100,9 @@ def text_of(prompt: Prompt) -> str:
     """
     if prompt.messages:
         problem = "its prompts are chats, and this API takes no messages"
-        raise BadInput("--dataset-name", problem, "use a chat endpoint: --backend openai-chat")
+        raise BadInput(
+            setting.dataset_name, problem, f"use a chat endpoint: {setting.backend} openai-chat"
+        )
     refuse_several(prompt)
     return prompt.text
 
@@ -122,5 +124,5 @@ def refuse_several(prompt: Prompt) -> None:
     """
     if prompt.texts:
         problem = "its prompts are several texts each, and this API takes one"
-        remedy = "use --backend openai-embeddings, or another API that takes them"
-        raise BadInput("--dataset-name", problem, remedy)
+        remedy = f"use {setting.backend} openai-embeddings, or another API that takes them"
+        raise BadInput(setting.dataset_name, problem, remedy)

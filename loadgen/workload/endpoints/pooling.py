@@ -9,7 +9,7 @@ from functools import partial
 import orjson
 
 from loadgen.config.target import EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.endpoints.api import Api, Fields, refuse_several, text_of
 from loadgen.workload.prompt import Prompt
 
@@ -53,7 +53,7 @@ def _pooling(prompt: Prompt, model: str, fields: Fields) -> Fields:
 def _rerank(prompt: Prompt, model: str, fields: Fields) -> Fields:
     if len(prompt.texts) < 2:
         problem = "its prompts are one text each, and rerank needs a query and documents"
-        raise BadInput("--dataset-name", problem, "use random-rerank")
+        raise BadInput(setting.dataset_name, problem, "use random-rerank")
     query, *documents = prompt.texts
     return {"model": model, "query": query, "documents": documents} | TRUNCATED | fields
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Self
 
 from loadgen.config import server_url
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Unreachable, setting
 from loadgen.version import __version__
 
 HUB = "https://huggingface.co"
@@ -34,7 +34,7 @@ RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+)")
 STRONG_TAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')  # RFC 9110, section 8.8.3
 REMEDY = (
     "set HTTPS_PROXY where a proxy is needed, or HF_ENDPOINT to a mirror; "
-    "or copy the file by hand and give it with --dataset-path"
+    f"or copy the file by hand and give it with {setting.dataset_path}"
 )
 AGAIN = "run the same command again: it resumes the download"
 

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.files import cache
 
-DATASET_PATH = "--dataset-path"
+DATASET_PATH = setting.dataset_path
 
 
 def checked_path(field: str, text: str) -> Path:

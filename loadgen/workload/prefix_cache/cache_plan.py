@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 
 from loadgen.config.load import CACHE, WARM, CacheProtocol
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.chat_template.prediction import template_variables
 from loadgen.workload.files import cache
 from loadgen.workload.image import has_images
@@ -94,8 +94,8 @@ class CachePlan:
         if further:
             problem = "warm cannot send prompts that are made while the run goes on"
             remedy = (
-                "give --num-prompts and --max-concurrency instead of a time, or a data set "
-                "with prefixes"
+                f"give {setting.num_prompts} and {setting.max_concurrency} instead of a time, or a "
+                "data set with prefixes"
             )
             raise BadInput(CACHE, problem, remedy)
         return self._distinct(files, self._shared.watch(prompts, sent_before=True))

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from loadgen.config.load import CACHE
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.prompt import Dataset, Prompt, content_of
 from loadgen.workload.tokenizer.exact_text import Words, words_of
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_for
@@ -21,7 +21,7 @@ HEAD_TOKENS = (
 )
 MAX_HEAD_TOKENS = 64  # where the text cannot be divided after fewer tokens
 WINDOW_TOKENS = 16  # after the head: the end of a head must not depend on the text beyond
-REMEDY = "give --cache cold, or another data set"
+REMEDY = f"give {setting.cache} cold, or another data set"
 
 
 class Salt(Struct, frozen=True, dict=True):

@@ -15,7 +15,7 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
 from loadgen.config.data import TIKTOKEN
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.packages import require
 from loadgen.workload.files import cache
 
@@ -61,15 +61,17 @@ def tokenizer_json(name: str) -> bytes:
 
 
 def _converted(name: str) -> bytes:
-    require("--tokenizer", f"{TIKTOKEN}{name}", "tiktoken")
+    require(setting.tokenizer, f"{TIKTOKEN}{name}", "tiktoken")
     import tiktoken
 
     if name not in (names := tiktoken.list_encoding_names()):
-        raise BadInput("--tokenizer", f"unknown encoding {name!r}", f"give one of {names}")
+        raise BadInput(setting.tokenizer, f"unknown encoding {name!r}", f"give one of {names}")
     if not _is_here(name):
         problem = f"the file of {name} is not on this machine"
         command = f"python -c \"import tiktoken; tiktoken.get_encoding('{name}')\""
-        raise BadInput("--tokenizer", problem, f"fetch it: {command}, or set TIKTOKEN_CACHE_DIR")
+        raise BadInput(
+            setting.tokenizer, problem, f"fetch it: {command}, or set TIKTOKEN_CACHE_DIR"
+        )
     encoding = tiktoken.get_encoding(name)
     pattern = POSSESSIVE_COUNT.sub(r"\1", encoding._pat_str)
     return of_ranks(encoding._mergeable_ranks, pattern).to_str().encode()

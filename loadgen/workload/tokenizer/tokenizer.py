@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER, TIKTOKEN
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput, first_line
+from loadgen.errors import BadInput, first_line, setting
 from loadgen.workload.files import cache, hub
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loadgen.workload.tokenizer.gguf_file import GgufTokenizer
 
-TOKENIZER = "--tokenizer"
+TOKENIZER = setting.tokenizer
 FILE = "tokenizer.json"
 VERSION = 1  # of the cached sizes
 GGUF = ".gguf"
@@ -168,10 +168,12 @@ def tokenizer_of(settings: RunSettings) -> Tokenizer:
         raise BadInput(
             TOKENIZER,
             problem,
-            "give one, or send ready prompts: --dataset-name jsonl, csv or custom",
+            f"give one, or send ready prompts: {setting.dataset_name} jsonl, csv or custom",
         )
     if name is None:
-        raise BadInput(TOKENIZER, "is missing, and so is --model", f"give a {FILE} or a hub name")
+        raise BadInput(
+            TOKENIZER, f"is missing, and so is {setting.model}", f"give a {FILE} or a hub name"
+        )
     return load(name)
 
 
@@ -201,10 +203,10 @@ class LazyTokenizer:
                 self._loaded = tokenizer_of(self._settings)
             except BadInput as error:
                 remedy = (
-                    f"{error.remedy}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
+                    f"{error.texts[1]}; or give {TOKENIZER} {NO_TOKENIZER}: only the server "
                     "then counts tokens"
                 )
-                raise BadInput(error.field, error.problem, remedy) from error
+                raise BadInput(error.path, error.texts[0], remedy) from error
         return self._loaded
 
     def provenance(self) -> dict[str, Any]:

@@ -50,7 +50,9 @@ def test_sglang_profiles_five_steps_by_stage_unless_told_otherwise(said: str, st
 
 
 def test_what_to_profile_without_a_profile_is_refused() -> None:
-    assert refusal(f"{SGLANG} --profile-num-steps 5").startswith("--profile: missing")
+    assert refusal(f"{SGLANG} --profile-num-steps 5").startswith(
+        "--profile-body: given without --profile"
+    )
     assert refusal("--model m --profile --profile-duration 2").startswith(
         "--profile-duration: given without"
     )

@@ -11,7 +11,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.engines import EngineFailed, Launch, Launcher, Place
 from loadgen.engines.launch import processes
 from loadgen.engines.launch.server_registry import ServerRegistry
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.metrics.progress import Progress
 from loadgen.runner import start_engine as module
 from loadgen.runner.start_engine import start_engine_server
@@ -154,7 +154,7 @@ async def test_bad_settings_are_refused_while_the_engine_starts(
 
     def check(settings: RunSettings) -> None:
         seen.append(settings)
-        raise BadInput("--dataset-path", "there is no such file", "name one")
+        raise BadInput(setting.dataset_path, "there is no such file", "name one")
 
     serves(Fake())
     never = SETTINGS.replace(engine_arg=("--no-token",))
@@ -166,12 +166,14 @@ async def test_bad_settings_are_refused_while_the_engine_starts(
     assert nothing_is_left()
 
 
-@pytest.mark.parametrize(("given", "field"), [(None, "--model"), ("t.json", "--tokenizer")])
+@pytest.mark.parametrize(
+    ("given", "field"), [(None, "--model: its tokenizer"), ("t.json", "--tokenizer")]
+)
 async def test_tokenizer_error_names_model_unless_tokenizer_is_given(
     serves: Callable[[Fake], None], given: str | None, field: str
 ) -> None:
     def check(settings: RunSettings) -> None:
-        raise BadInput("--tokenizer", "it cannot be read", "name another")
+        raise BadInput(setting.tokenizer, "it cannot be read", "name another")
 
     serves(Fake())
     with pytest.raises(BadInput) as refused:

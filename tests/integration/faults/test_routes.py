@@ -26,6 +26,8 @@ from loadgen.util.route import Route
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.fault_requests import TOKENS, S, Sender
 
+OF_A_PROGRAM = pytest.mark.usefixtures("arguments_in_errors")
+
 LOOPBACK = "127.0.0.1"
 USER = "Basic bWU6c2VAY3JldA=="  # me:se@cret
 REQUESTS = 20
@@ -223,6 +225,7 @@ class TestProxy:
                 await http_client.get("http://h.test/x", route=Route(proxy=f"http://{place}"))
         assert proxy.asked == ["h.test:80"]
 
+    @OF_A_PROGRAM
     async def test_a_dead_one_is_named_and_not_the_server(self) -> None:
         said = "no connection to the proxy 127.0.0.1:9 (Connection refused); see proxy"
         with pytest.raises(Unreachable, match=re.escape(said) + "$"):
@@ -261,6 +264,7 @@ class TestProxy:
         assert len(proxy.asked) == count
 
 
+@OF_A_PROGRAM
 class TestTrust:
     async def test_own_authority_certificate_and_name_are_used(
         self, authority: trustme.CA, files: dict[str, str]

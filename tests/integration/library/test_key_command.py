@@ -102,6 +102,16 @@ async def test_the_command_runs_again_when_the_server_refuses_its_key(counting, 
     assert "key-1" not in report.to_json(result.data)
 
 
+async def test_refused_requests_succeed_with_the_next_key_if_they_are_sent_again(counting) -> None:
+    gate = Gate(10)
+    async with serving(answering_each(gate.reply)) as url:
+        result = await loadgen.run(
+            settings(url, api_key_command=counting("echo key-$N"), retry="401", num_prompts=15)
+        )
+    assert (result.numbers.completed, result.key_renewals) == (15, 1)
+    assert gate.keys["/v1/chat/completions", "Bearer key-1"] > 11  # with the preflight, and refused
+
+
 async def test_a_key_is_renewed_before_it_ends(counting) -> None:
     keys: Counter[str] = Counter()
 

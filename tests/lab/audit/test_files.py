@@ -145,7 +145,7 @@ def test_file_without_result_is_refused_in_one_line(
 ) -> None:
     with pytest.raises(BadInput) as refused:
         found(tmp_path, text)
-    assert refused.value.field == "FILE"
+    assert refused.value.path == ()
     assert problem in str(refused.value)
     assert "\n" not in str(refused.value)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Flags, spelled
 from loadgen.lab.gpustack import arguments
 from loadgen.lab.gpustack.auto_tune import AutoTune
 from loadgen.lab.gpustack.job import Job
@@ -37,7 +37,7 @@ def search(*flags: str) -> AutoTune:
 
 
 def refusal(argv: Sequence[str]) -> BadInput:
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as refused, spelled(Flags(arguments.FLAG_NAMES)):
         Job.of(arguments.parse([*TARGET, *LENGTHS, *argv]))
     return refused.value
 

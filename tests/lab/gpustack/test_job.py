@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.errors import BadInput, Unreachable
+from loadgen.errors import BadInput, Flags, Unreachable, setting, spelled
 from loadgen.lab.gpustack import arguments
-from loadgen.lab.gpustack.arguments import renamed_flags
 from loadgen.lab.gpustack.job import Job
 from loadgen.lab.gpustack.steps import Step
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transient
@@ -17,6 +16,7 @@ from tests.helpers.command_line import TOKENIZER
 from tests.helpers.gpustack_contract import COMMAND_LINES, DATA, argv
 from tests.helpers.source import ROOT
 
+JOB = Flags(arguments.FLAG_NAMES)
 PAGE = ROOT / "tests" / "data" / "pages" / "qwen3.5-9b-h100.md"
 SHAREGPT = "/workspace/benchmark-runner/sharegpt_data/ShareGPT_V3_unfiltered_cleaned_split.json"
 TARGET = ("--target", "http://127.0.0.1:8000")
@@ -35,7 +35,7 @@ def only(*flags: str) -> Step:
 
 
 def refusal(*flags: str) -> BadInput:
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as refused, spelled(JOB):
         asked(flags)
     return refused.value
 
@@ -430,13 +430,17 @@ class TestFlagsOfErrors:
     def test_an_unreachable_server_is_named_by_target(self) -> None:
         with (
             pytest.raises(Unreachable, match=r"^refused; name another with --target$"),
-            renamed_flags(),
+            spelled(JOB),
         ):
-            raise Unreachable("refused; name another with --base-url")
+            raise Unreachable(f"refused; name another with {setting.base_url}")
 
     def test_remedies_have_the_names_of_a_job_and_command_lines_their_own(self) -> None:
-        with pytest.raises(BadInput) as refused, renamed_flags():
-            raise BadInput("--num-prompts", "0", "give --duration, or use `loadgen run --duration`")
+        with pytest.raises(BadInput) as refused, spelled(JOB):
+            raise BadInput(
+                setting.num_prompts,
+                "0",
+                f"give {setting.duration}, or use `loadgen run --duration`",
+            )
         assert (
             str(refused.value)
             == "--max-requests: 0; give --max-seconds, or use `loadgen run --duration`"

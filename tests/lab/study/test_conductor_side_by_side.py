@@ -188,4 +188,4 @@ def test_numbers_shown_of_rounds_are_those_of_the_middle_one() -> None:
 def test_rounds_are_refused_where_arms_cannot_take_turns(parts: dict[str, Any]) -> None:
     with pytest.raises(AtFault) as refused:
         study(SEQS, **CPU | parts, decision={"rounds": 2})
-    assert refused.value.at == ("decision", "rounds")
+    assert refused.value.path == ("decision", "rounds")

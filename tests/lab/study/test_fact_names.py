@@ -2,8 +2,8 @@
 
 import pytest
 
+from loadgen.errors import Place
 from loadgen.lab.study.execute.facts import GROUNDS, fact_name
-from loadgen.lab.study.spec.strict_model import At
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from loadgen.lab.study.spec.strict_model import At
         (("data", "chat", "sha256"), "data of chat, SHA-256"),
     ],
 )
-def test_a_fact_is_named_in_words(at: At, name: str) -> None:
+def test_a_fact_is_named_in_words(at: Place, name: str) -> None:
     assert fact_name(at) == name
 
 

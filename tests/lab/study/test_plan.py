@@ -422,8 +422,8 @@ def test_workload_without_estimate_is_named() -> None:
     ("flag", "message"),
     [
         ("--step-bas-ms 5", "--step-bas-ms: unknown; did you mean --step-base-ms?"),
-        ("--step-base-ms fast", "--step-base-ms: invalid float value: 'fast'"),
-        ("--step-base-ms 0", "--step-base-ms: 0.0 is out of range; give 0.001 or more"),
+        ("--step-base-ms fast", "--step-base-ms: 'fast' is not a number"),
+        ("--step-base-ms 0", "--step-base-ms: 0 is out of range; give 0.001 or more"),
         ("--num-kv-tokens 10", "--num-kv-tokens: 10 is less than --max-model-len 65536"),
         ("--fault nothing", "--fault: unknown fault 'nothing'"),
         ("--help", "--help: unknown"),

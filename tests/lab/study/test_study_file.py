@@ -352,7 +352,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "short: short}",
             "short: {seed: x}}",
-            "study.yaml:6: workloads.short.seed: 'x': expected a whole number",
+            "study.yaml:6: workloads.short.seed: 'x' is not a whole number",
         ),
         (
             "short: short}",

@@ -363,7 +363,7 @@ def test_run_without_success_exits_5() -> None:
     assert result["completed"] == 0
     assert result["mean_ttft_ms"] is None
     assert "FAILED: 3 of 3 requests failed (timeout: 3) | simulated engine\n" in done.stderr
-    assert "\n  -> raise --timeout, or lower the load\n" in done.stderr
+    assert done.stderr.endswith("\nnext: raise --timeout, or lower the load\n")
 
 
 def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:

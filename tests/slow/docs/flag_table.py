@@ -3,10 +3,9 @@ writes them.
 """
 
 import argparse
-import dataclasses
 
 from loadgen.cli.flags import run_parser
-from loadgen.config.option import GROUPS, flag
+from loadgen.config.option import GROUPS, flag, options
 from loadgen.config.settings import RunSettings
 from tests.helpers.documents import between, list_item
 from tests.helpers.source import ROOT
@@ -23,14 +22,12 @@ def flag_lists() -> str:
     known = run_parser()._option_string_actions
     theirs = set().union(*releases("vllm").values())
     fields = {
-        group: [
-            field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == group
-        ]
+        group: [option for option in options(RunSettings).values() if option.group == group]
         for group in GROUPS
     }
     return "\n\n".join(
         f"### {group.capitalize()}\n\n"
-        + "\n".join(_item(known[flag(field.name)], theirs) for field in of_it)
+        + "\n".join(_item(known[flag(option.name)], theirs) for option in of_it)
         for group, of_it in fields.items()
     )
 

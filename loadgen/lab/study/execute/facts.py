@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from loadgen.config.target import SIMULATOR
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Place, setting
 from loadgen.lab.study.execute import walk
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec import questions
 from loadgen.lab.study.spec.stages import Joint
-from loadgen.lab.study.spec.strict_model import At, AtFault
+from loadgen.lab.study.spec.strict_model import AtFault
 from loadgen.lab.study.spec.study import Hardware, Study
 from loadgen.util import accelerators, machine
 from loadgen.util.packages import find
@@ -41,7 +41,7 @@ RUN = "run"
 IMPORTED = "import"
 GROUNDS = ("host", "builds", "data", "questions")
 # Names for readers: of facts and their parts, and of the parts of each data set.
-_NAMES: dict[At, str] = {
+_NAMES: dict[Place, str] = {
     ("loadgen",): "version of loadgen",
     ("host",): "machine",
     ("host", "name"): "machine",
@@ -163,13 +163,15 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
         BadInput: The machine, an engine, a data set or the questions have changed.
     """
     if before["source"] != RUN:
-        raise BadInput(str(folder), "holds published results", "name another folder with --store")
+        raise BadInput(
+            str(folder), "holds published results", f"name another folder with {setting.store}"
+        )
     if (at := _first_change(before["study"], now["study"], ())) is not None:
         problem = (
             f"is {_at(now['study'], at)}, but was {_at(before['study'], at)} when {folder} "
             "was begun"
         )
-        raise AtFault(at, problem, "undo the change, or begin another store with --store")
+        raise AtFault(at, problem, f"undo the change, or begin another store with {setting.store}")
     for ground in GROUNDS:
         if (at := _first_change(before.get(ground), now[ground], (ground,))) is not None:
             problem = (
@@ -179,11 +181,11 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
             raise BadInput(
                 str(folder),
                 problem,
-                "begin another store with --store: results would not be comparable",
+                f"begin another store with {setting.store}: results would not be comparable",
             )
 
 
-def fact_name(at: At) -> str:
+def fact_name(at: Place) -> str:
     """Return the name of a fact, or of a part of it.
 
     Args:
@@ -198,7 +200,7 @@ def fact_name(at: At) -> str:
     return ", ".join([f"data of {name}", *(_OF_DATA[part] for part in parts)])
 
 
-def _first_change(before: Any, now: Any, at: At) -> At | None:
+def _first_change(before: Any, now: Any, at: Place) -> Place | None:
     if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (
         ("stages",),
         ("expect",),
@@ -213,7 +215,7 @@ def _first_change(before: Any, now: Any, at: At) -> At | None:
     return None if before == now else at
 
 
-def _at(value: Any, at: At) -> str:
+def _at(value: Any, at: Place) -> str:
     for key in at:
         try:
             value = value[key]

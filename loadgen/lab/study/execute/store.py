@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.errors import BadInput, LoadgenError
+from loadgen.errors import BadInput, LoadgenError, setting
 from loadgen.lab.study.execute.trial import Answers, Failure, Trial, TrialRequest, WorkloadRun
 
 VERSION = 2
@@ -98,7 +98,7 @@ def locked(folder: Path) -> Iterator[None]:
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise BadInput(
-            "--store", f"{folder} cannot be written ({error.strerror})", "name another folder"
+            setting.store, f"{folder} cannot be written ({error.strerror})", "name another folder"
         ) from error
     try:
         try:
@@ -107,7 +107,7 @@ def locked(folder: Path) -> Iterator[None]:
             holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
             problem = f"process {holder} is running this study"
             raise BadInput(
-                str(folder), problem, "wait for it, or name another folder with --store"
+                str(folder), problem, f"wait for it, or name another folder with {setting.store}"
             ) from None
         with kept(folder):
             os.ftruncate(descriptor, 0)

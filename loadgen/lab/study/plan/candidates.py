@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Place
 from loadgen.lab.study.spec.arm_spec import ArmSpec, baseline
 from loadgen.lab.study.spec.expression import Expression
 from loadgen.lab.study.spec.stages import (
@@ -23,7 +23,7 @@ from loadgen.lab.study.spec.stages import (
     Joint,
     Named,
 )
-from loadgen.lab.study.spec.strict_model import At, AtFault
+from loadgen.lab.study.spec.strict_model import AtFault
 from loadgen.lab.study.spec.study import Study
 
 MAX_COMBINATIONS = 10_000  # of a grid, before its condition
@@ -83,7 +83,7 @@ class Candidates:
                 arms.append(replace(spec, at=where))
         return arms
 
-    def drawn(self, number: int, values: Mapping[str, Any], at: At) -> ArmSpec:
+    def drawn(self, number: int, values: Mapping[str, Any], at: Place) -> ArmSpec:
         """Return the arm of a joint stage that sets its knobs to these values."""
         change = _change_to(values)
         start = self.starts(number)[0]
@@ -106,8 +106,8 @@ class Candidates:
             self.incumbents = [replace(winner, name=f"{name}/{winner.name}") for winner in won]
 
     def _changes(
-        self, stage: AnyStage, at: At, start: ArmSpec
-    ) -> Iterator[tuple[str, tuple[Change, ...], At]]:
+        self, stage: AnyStage, at: Place, start: ArmSpec
+    ) -> Iterator[tuple[str, tuple[Change, ...], Place]]:
         if isinstance(stage, Choice):
             for name, change in stage.choice.items():
                 yield name, (change,), (*at, "choice", name)
@@ -139,7 +139,7 @@ def expected(stage: AnyStage, tried: Sequence[ArmSpec]) -> list[ArmSpec]:
     return [arms[name] for name in _expected_names(stage) if name in arms]
 
 
-def check_expected(stage: AnyStage, at: At, tried: Sequence[ArmSpec]) -> None:
+def check_expected(stage: AnyStage, at: Place, tried: Sequence[ArmSpec]) -> None:
     """Check that a stage has the arms that its plan expects to win.
 
     Raises:
@@ -188,7 +188,7 @@ def _name_of(values: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
-def _find(name: str, among: Sequence[ArmSpec], at: At) -> ArmSpec:
+def _find(name: str, among: Sequence[ArmSpec], at: Place) -> ArmSpec:
     for spec in among:
         if spec.name == name:
             return spec
@@ -196,7 +196,7 @@ def _find(name: str, among: Sequence[ArmSpec], at: At) -> ArmSpec:
     raise AtFault(at, f"unknown arm {name!r}", f"the arms are {names}")
 
 
-def _combinations(stage: Grid, at: At, arm: ArmSpec, study: Study) -> Iterator[dict[str, Any]]:
+def _combinations(stage: Grid, at: Place, arm: ArmSpec, study: Study) -> Iterator[dict[str, Any]]:
     count = math.prod(len(values) for values in stage.grid.values())
     if count > MAX_COMBINATIONS:
         raise AtFault(at, f"{count} combinations", f"keep to {MAX_COMBINATIONS}")

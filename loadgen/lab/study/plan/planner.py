@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from loadgen.engines import Launch
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Place
 from loadgen.lab.study.plan import estimate, study_engines
 from loadgen.lab.study.plan.candidates import Candidates, check_expected, expected
 from loadgen.lab.study.plan.estimate import Effort, Span, UsualStart
@@ -16,7 +16,7 @@ from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan,
 from loadgen.lab.study.plan.study_engines import StudyEngines, identity
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.stages import Change, Grid, Interactions, Joint
-from loadgen.lab.study.spec.strict_model import At, AtFault
+from loadgen.lab.study.spec.strict_model import AtFault
 from loadgen.lab.study.spec.study import Study
 from loadgen.lab.study.spec.workloads import loads
 
@@ -189,7 +189,7 @@ class Planner:
             dict.fromkeys((self._study.objective.workload, *self._study.stages[number].workloads))
         )
 
-    def _expected_draw(self, number: int, stage: Joint, at: At) -> list[ArmSpec]:
+    def _expected_draw(self, number: int, stage: Joint, at: Place) -> list[ArmSpec]:
         """Return the combination that is expected to win, after a check of both ends of every
         range.
         """

@@ -16,13 +16,13 @@ from typing import Any
 from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
 from loadgen.engines import Engine, Launch, Probes
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Place
 from loadgen.lab.study.plan.candidates import OF_ARMS
 from loadgen.lab.study.plan.estimate import tokens
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.expression import Expression
 from loadgen.lab.study.spec.stages import Grid
-from loadgen.lab.study.spec.strict_model import At, AtFault, suggestion
+from loadgen.lab.study.spec.strict_model import AtFault, suggestion
 from loadgen.lab.study.spec.study import Study
 from loadgen.util.packages import find
 
@@ -255,7 +255,7 @@ def notes(arm: ArmSpec, launch: Launch, loads: Mapping[str, RunSettings]) -> tup
     return tuple(remarks)
 
 
-def _place(study: Study, spec: ArmSpec, name: str) -> At:
+def _place(study: Study, spec: ArmSpec, name: str) -> Place:
     """Return the place in the study file that sets this for an arm; the place of the arm if
     nothing sets it.
     """

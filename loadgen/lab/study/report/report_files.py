@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.document import page_writer
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.lab.study.execute.findings import Findings
 from loadgen.lab.study.report.charts import drawings
 from loadgen.lab.study.report.page import document
@@ -36,7 +36,9 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
     """
     if into.exists() and not into.is_dir():
         raise BadInput(
-            "--output", f"{into} is not a folder", "name a folder, or a path that does not exist"
+            setting.output,
+            f"{into} is not a folder",
+            "name a folder, or a path that does not exist",
         )
     model = ReportModel(findings, facts)
     page = document(model, drawings(model, store))
@@ -60,5 +62,5 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
             write_atomic(path, text)
     except OSError as error:
         problem = f"{error.filename or into} cannot be written ({error.strerror})"
-        raise BadInput("--output", problem, "name another folder") from error
+        raise BadInput(setting.output, problem, "name another folder") from error
     return list(texts)

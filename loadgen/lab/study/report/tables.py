@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadgen.document import Span, Table, Tone, cell, line
+from loadgen.errors import Place
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.execute.facts import fact_name
 from loadgen.lab.study.report.arm_text import DIGITS, difference_text, numbers, score
 from loadgen.lab.study.report.findings_text import time_spent
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
-from loadgen.lab.study.spec.strict_model import At
 from loadgen.util.number_format import fixed, percent, signed
 
 VERDICT_TONES = {Verdict.ADOPTED: Tone.GOOD, Verdict.FAILED: Tone.BAD, Verdict.INFEASIBLE: Tone.BAD}
@@ -219,7 +219,7 @@ def provenance(model: ReportModel) -> Table:
     return Table.of(("What", "Value"), (*rows.items(), *_leaves(facts)))
 
 
-def _leaves(value: Any, at: At = ()) -> Iterator[tuple[str, str]]:
+def _leaves(value: Any, at: Place = ()) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _leaves(part, (*at, key))

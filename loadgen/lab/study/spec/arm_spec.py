@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from loadgen.errors import Place
 from loadgen.lab.study.spec.stages import BASELINE, Change
-from loadgen.lab.study.spec.strict_model import At
 from loadgen.lab.study.spec.study import EngineBase, Study
 from loadgen.util import accelerators
 
@@ -44,7 +44,7 @@ class ArmSpec:
     devices: tuple[str, ...] = ()
     name: str = ""
     changes: tuple[Change, ...] = ()
-    at: At = ()
+    at: Place = ()
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.lab.study.spec.strict_model import suggestion
 from loadgen.lab.study.spec.study_text import name_of
 
@@ -131,7 +131,7 @@ def starter(engine: str, file: str, name: str) -> str:
     chosen = STARTERS.get(engine)
     if chosen is None:
         remedy = suggestion(engine, [*STARTERS]) or f"use one of {', '.join(STARTERS)}"
-        raise BadInput("--engine", f"no study for {engine!r} is ready", remedy)
+        raise BadInput(setting.engine, f"no study for {engine!r} is ready", remedy)
     input_len, output_len = chosen.lengths
     requests, cap = chosen.load
     return TEMPLATE.format(

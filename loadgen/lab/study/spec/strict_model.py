@@ -21,12 +21,11 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, Place
 from loadgen.util.number_format import parse_seconds, parse_share
 
 HOUR_S = 3600.0
 _WITH_UNIT = {"type": ["number", "string"]}
-At = tuple[str | int, ...]  # a place in a study file: keys, and positions in lists from 0
 MAX_SHOWN = 60  # characters of a refused value in its message
 _KEYS = "write keys and values, `NAME: VALUE`; `loadgen tune schema` says which"
 _REMEDIES: dict[type, str] = {
@@ -48,20 +47,12 @@ _LIMITS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
 
 
 class AtFault(BadInput):
-    """An error in a study file.
+    """An error in a study file, whose path is the place there."""
 
-    Args:
-        at: Its place.
-        problem: What is wrong.
-        remedy: What to write instead.
-    """
-
-    def __init__(self, at: Sequence[str | int], problem: str, remedy: str) -> None:
-        super().__init__(".".join(map(str, at)), problem, remedy)
-        self.at: At = tuple(at)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.at, self.problem, self.remedy)
+    @property
+    def field(self) -> str:
+        """The place, as keys with dots."""
+        return ".".join(self.spelled(str(part)) for part in self.path)
 
 
 class UnknownKey(AtFault):
@@ -87,7 +78,7 @@ class Strict(msgspec.Struct, frozen=True):
 T = TypeVar("T", bound=Strict)
 
 
-def convert(data: Any, kind: type[T], lines: Mapping[At, int] = types.MappingProxyType({})) -> T:
+def convert(data: Any, kind: type[T], lines: Mapping[Place, int] = types.MappingProxyType({})) -> T:
     """Convert the contents of a file to a type.
 
     Args:
@@ -104,13 +95,13 @@ def convert(data: Any, kind: type[T], lines: Mapping[At, int] = types.MappingPro
     if reader.faults:
         raise min(
             reader.faults,
-            key=lambda fault: (not isinstance(fault, UnknownKey), line_of(fault.at, lines)),
+            key=lambda fault: (not isinstance(fault, UnknownKey), line_of(fault.path, lines)),
         )
     assert isinstance(model, kind)
     return model
 
 
-def line_of(at: At, lines: Mapping[At, int]) -> int:
+def line_of(at: Place, lines: Mapping[Place, int]) -> int:
     """Return the line of a place, or of what it is part of."""
     while at and at not in lines:
         at = at[:-1]
@@ -123,9 +114,9 @@ def suggestion(word: str, names: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
-def refused(problem: str, remedy: str) -> BadInput:
-    """Return the error of a value that a check refuses."""
-    return BadInput("", problem, remedy)
+def refused(problem: str, remedy: str) -> AtFault:
+    """Return the error of a value that a check refuses; its place is added."""
+    return AtFault((), problem, remedy)
 
 
 def bare(kind: Any) -> tuple[Any, tuple[Any, ...], tuple[msgspec.Meta, ...]]:
@@ -154,17 +145,18 @@ class _Reader:
 
     faults: list[AtFault] = dataclasses.field(default_factory=list)
 
-    def part(self, data: Any, kind: Any, at: At) -> Any:
+    def part(self, data: Any, kind: Any, at: Place) -> Any:
         """Convert a part; what cannot be used is None, with an entry in `faults`."""
         try:
             return self._converted(data, kind, at)
         except AtFault as fault:
+            fault.path = fault.path or at  # a check knows no place
             self.faults.append(fault)
-        except BadInput as error:
-            self.faults.append(AtFault(at, error.problem, error.remedy))
+        except BadInput as error:  # of a limit
+            self.faults.append(AtFault(at, *error.texts))
         return None
 
-    def _converted(self, data: Any, kind: Any, at: At) -> Any:
+    def _converted(self, data: Any, kind: Any, at: Place) -> Any:
         origin, parameters, metas = bare(kind)
         steps = [meta.extra or {} for meta in metas]
         for step in steps:
@@ -194,7 +186,7 @@ class _Reader:
         origin: Any,
         parameters: tuple[Any, ...],
         metas: tuple[msgspec.Meta, ...],
-        at: At,
+        at: Place,
     ) -> Any:
         accepted: Any = (int, float) if origin is float else origin
         if isinstance(data, bool) or not isinstance(data, accepted):
@@ -220,7 +212,7 @@ class _Reader:
         except OverflowError as error:
             raise _invalid(data, _REMEDIES[origin], at) from error
 
-    def _one_of(self, kinds: list[Any], data: Any, at: At) -> Any:
+    def _one_of(self, kinds: list[Any], data: Any, at: Place) -> Any:
         """Convert to the only type of an optional part, or to the type that the keys of a
         mapping choose.
         """
@@ -236,7 +228,7 @@ class _Reader:
             raise AtFault(at, f"needs exactly one of {', '.join(by_key)}", "write one of them")
         return self._struct(data, by_key[keys[0]], at)
 
-    def _struct(self, data: Any, kind: type[Strict], at: At) -> Any:
+    def _struct(self, data: Any, kind: type[Strict], at: Place) -> Any:
         if not isinstance(data, dict):
             raise _invalid(data, _KEYS, at)
         names = [field.encode_name for field in fields(kind)]
@@ -259,7 +251,7 @@ class _Reader:
         return kind(**values) if len(self.faults) == faults else None
 
 
-def _invalid(data: Any, remedy: str, at: At) -> AtFault:
+def _invalid(data: Any, remedy: str, at: Place) -> AtFault:
     if "env" in at:
         return AtFault(at, "invalid value", remedy)  # not shown: it may be a secret
     shown = repr(data)

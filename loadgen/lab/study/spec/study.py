@@ -298,7 +298,7 @@ class Study(Strict, frozen=True):
             try:
                 find("engines", name)
             except BadInput as error:
-                raise AtFault(("engines", name), error.problem, error.remedy) from error
+                raise AtFault(("engines", name), *error.texts) from error
         self._check_change(("baseline",), self.baseline)
         for key in ("engine", "model"):
             if getattr(self.baseline, key) is None:

@@ -14,8 +14,8 @@ from typing import Any, Literal, Union
 import msgspec
 import yaml
 
-from loadgen.errors import BadInput
-from loadgen.lab.study.spec.strict_model import At, AtFault, Strict, bare, convert, fields, line_of
+from loadgen.errors import BadInput, Place, Spelling
+from loadgen.lab.study.spec.strict_model import AtFault, Strict, bare, convert, fields, line_of
 from loadgen.lab.study.spec.study import Study
 from loadgen.util.yaml_loader import loader
 
@@ -34,6 +34,7 @@ _COUNTED = {str: "Length", list: "Items", dict: "Properties"}
 MAX_BYTES = 1 << 20
 MAX_PLACES = 100_000  # aliases may repeat a part of the file many times
 MAX_DEPTH = 40
+KEYS = Spelling()  # settings are named as they are in the file
 MERGE = "tag:yaml.org,2002:merge"  # <<, which may be given several times
 
 
@@ -50,16 +51,14 @@ class StudyFile:
 
     path: Path
     study: Study
-    lines: Mapping[At, int]
+    lines: Mapping[Place, int]
     text: str
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """Add file and line to errors of the study."""
-        try:
+        """Give errors of the study their place in the file, and spell settings as its keys."""
+        with _named(self.path, self.lines):
             yield
-        except AtFault as error:
-            raise _named(self.path, self.lines, error) from error
 
 
 def read(path: Path) -> StudyFile:
@@ -78,19 +77,17 @@ def read(path: Path) -> StudyFile:
         ) from error
     if len(content) > MAX_BYTES:
         raise BadInput(str(path), f"more than {MAX_BYTES:,} bytes", "name a study file")
-    lines: dict[At, int] = {}
-    try:
+    lines: dict[Place, int] = {}
+    with _named(path, lines):
         data = _constructed(path, content, lines)
         if not isinstance(data, dict):
             raise AtFault((), "is not a study", "write keys and values; docs/studies.md shows how")
         study = convert(data, Study, lines)
         study.check()
-    except AtFault as error:
-        raise _named(path, lines, error) from error
     return StudyFile(path, study, lines, content.decode())
 
 
-def _constructed(path: Path, content: bytes, lines: dict[At, int]) -> Any:
+def _constructed(path: Path, content: bytes, lines: dict[Place, int]) -> Any:
     try:
         reader = loader(content, on_is_a_word=True)
         node = reader.get_single_node()
@@ -108,7 +105,7 @@ def _constructed(path: Path, content: bytes, lines: dict[At, int]) -> Any:
         raise BadInput(str(path), f"cannot be used ({error})", "correct it") from error
 
 
-def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
+def _place(node: yaml.Node | None, at: Place, lines: dict[Place, int]) -> None:
     if len(at) > MAX_DEPTH or len(lines) > MAX_PLACES:
         raise ValueError("nested too deep, or too long")
     if node is None:
@@ -127,11 +124,16 @@ def _place(node: yaml.Node | None, at: At, lines: dict[At, int]) -> None:
             _place(value, (*at, number), lines)
 
 
-def _named(path: Path, lines: Mapping[At, int], error: AtFault) -> BadInput:
-    where = f"{path}:{line_of(error.at, lines)}"
-    return BadInput(
-        f"{where}: {error.field}" if error.field else where, error.problem, error.remedy
-    )
+@contextlib.contextmanager
+def _named(path: Path, lines: Mapping[Place, int]) -> Iterator[None]:
+    try:
+        yield
+    except AtFault as error:
+        keys = ".".join(KEYS.text(str(key)) for key in error.path)
+        where = f"{path}:{line_of(error.path, lines)}"
+        named = BadInput((where, keys) if keys else where, *error.texts)
+        named.spelling = KEYS
+        raise named from error
 
 
 def schema() -> Node:

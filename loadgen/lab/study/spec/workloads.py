@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.config import gpustack_profile, presets, serialize
-from loadgen.config.option import CONNECTIONS, DATA, LOAD, SAMPLING
+from loadgen.config.option import CONNECTIONS, DATA, LOAD, SAMPLING, options
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
-from loadgen.lab.study.spec.strict_model import At, AtFault, suggestion
+from loadgen.errors import BadInput, Place, setting
+from loadgen.lab.study.spec.strict_model import AtFault, suggestion
 from loadgen.lab.study.spec.study import Study
 from loadgen.workload import endpoints, vllm_load
 from loadgen.workload.datasets import rules
@@ -22,9 +22,9 @@ TARGET_KEYS = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usa
 REPORTED = {"percentile_metrics", "metric_percentiles"}
 ALLOWED = (
     {
-        field.name
-        for field in dataclasses.fields(RunSettings)
-        if field.metadata["group"] in (SAMPLING, LOAD, DATA, CONNECTIONS)
+        option.name
+        for option in options(RunSettings).values()
+        if option.group in (SAMPLING, LOAD, DATA, CONNECTIONS)
     }
     | TARGET_KEYS
     | REPORTED
@@ -49,30 +49,30 @@ def loads(study: Study) -> dict[str, RunSettings]:
     }
 
 
-def _settings(at: At, workload: Any, shared: Mapping[str, Any]) -> RunSettings:
+def _settings(at: Place, workload: Any, shared: Mapping[str, Any]) -> RunSettings:
+    own = workload if isinstance(workload, Mapping) else {}
+    places: dict[str | int, Place] = {setting(key): (EVERY, key) for key in shared}
+    places |= {setting(str(key).replace("-", "_")): (*at, key) for key in own}
+    places |= {presets.FLAG: at} if "workload" not in own else {}
     try:
         settings = endpoints.checked(RunSettings(**_fields(at, workload, shared)))
         if settings.dataset_rule is not None:
             rules.find(settings.dataset_name, settings.dataset_rule)
         if settings.dataset_name == "random":
-            Lengths.parse("--random-input-len", settings.random_input_len)
-            Lengths.parse("--random-output-len", settings.random_output_len)
+            Lengths.parse(setting.random_input_len, settings.random_input_len)
+            Lengths.parse(setting.random_output_len, settings.random_output_len)
         return settings
     except AtFault:
         raise
     except BadInput as error:
-        key = error.field.removeprefix("--").replace("-", "_")
-        if isinstance(workload, Mapping) and key in workload:
-            raise AtFault((*at, key), error.problem, error.remedy) from error
-        if key in shared:
-            raise AtFault(
-                (EVERY, key), f"{error.problem} (workload {at[-1]})", error.remedy
-            ) from error
-        where = "" if error.field in ("", presets.FLAG) else f"{error.field}: "
-        raise AtFault(at, f"{where}{error.problem}", error.remedy) from error
+        first, *rest = error.path or ("",)
+        place = places.get(first, (*at, first))
+        problem, remedy = error.texts
+        shown = f"{problem} (workload {at[-1]})" if place[0] == EVERY else problem
+        raise AtFault((*place, *rest), shown, remedy) from error
 
 
-def _fields(at: At, workload: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(at: Place, workload: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a workload: its preset, then the flags of every workload, then its
     own.
     """
@@ -95,7 +95,7 @@ def _fields(at: At, workload: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     return _with_defaults(preset | flags)
 
 
-def _flags(at: At, part: Mapping[str, Any]) -> dict[str, Any]:
+def _flags(at: Place, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a mapping of the study sets: fields of `RunSettings`, and the tool of `compat`.
 
     Raises:
@@ -109,7 +109,7 @@ def _flags(at: At, part: Mapping[str, Any]) -> dict[str, Any]:
     try:
         fields = serialize.fields({key: value for key, value in part.items() if key != COMPAT})
     except BadInput as error:
-        raise AtFault((*at, error.field), error.problem, error.remedy) from error
+        raise AtFault((*at, *error.path), *error.texts) from error
     for name in fields:
         if name not in ALLOWED:
             raise AtFault((*at, name), "is decided by the study", "leave it out")

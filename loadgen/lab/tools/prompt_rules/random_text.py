@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from loadgen.config.data import RANGE_RATIO, parse_ratios
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.datasets import rules
 from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, plain_length
 from loadgen.workload.missed_length import warn_of_miss
@@ -79,7 +79,7 @@ class ConsecutiveIds(ABC):
         """
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         inputs = plain_length(INPUT_LEN, settings.random_input_len, cls.RULE)
-        outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
+        outputs = plain_length(setting.random_output_len, settings.random_output_len, cls.RULE)
         tokenizer = tokenizer_of(settings)
         special = tokenizer.special_tokens
         # Refuses lengths below one token.
@@ -191,7 +191,7 @@ class Vllm09Random(ConsecutiveIds):
         seed = seed_of(settings, "prompts")
         if seed >= 1 << 32:
             raise BadInput(
-                "--seed", f"{seed} is out of range for {cls.RULE}", "give less than 2**32"
+                setting.seed, f"{seed} is out of range for {cls.RULE}", "give less than 2**32"
             )
         return super().from_settings(settings)
 
@@ -245,13 +245,13 @@ class Guidellm05Random:
             raise BadInput(RANGE_RATIO, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
             raise BadInput(
-                "--random-prefix-len", f"{RULE} does not support a prefix", "leave it out"
+                setting.random_prefix_len, f"{RULE} does not support a prefix", "leave it out"
             )
         _faker(0)
         return cls(
             tokenizer=tokenizer_of(settings),
             input_tokens=plain_length(INPUT_LEN, settings.random_input_len, RULE),
-            output_tokens=plain_length("--random-output-len", settings.random_output_len, RULE),
+            output_tokens=plain_length(setting.random_output_len, settings.random_output_len, RULE),
             seed=seed_of(settings, "prompts"),
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
 from loadgen.workload.datasets.sharegpt_file import (
     ANSWERS,
@@ -23,7 +23,7 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer, tokenizer_of
 
 RULE = "benchmark-runner"
-INPUT_LEN = "--sharegpt-input-len"
+INPUT_LEN = setting.sharegpt_input_len
 BATCH = 256  # conversations encoded at a time
 
 
@@ -157,7 +157,9 @@ class BenchmarkRunnerShareGPT:
                 f"{count} is more than the {made} {what} with an answer in "
                 f"{self.conversations.path}"
             )
-            raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
+            raise BadInput(
+                setting.num_prompts, problem, "give a lower number, or the complete file"
+            )
 
     def provenance(self) -> dict[str, Any]:
         """As `Dataset.provenance`."""

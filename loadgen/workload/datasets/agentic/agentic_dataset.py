@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import parse_range, parse_share
 from loadgen.workload.datasets.agentic import (
@@ -32,8 +32,8 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.random_text import BlockTexts, RandomText
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-FORMAT = "--trace-format"
-TRAJECTORY_START = "--trajectory-start"
+FORMAT = setting.trace_format
+TRAJECTORY_START = setting.trajectory_start
 REMEDY = "give a file with sessions of agents"
 # Each module says whether an object `is_row` of its format, and reads the `sessions` of a file.
 FORMATS = {
@@ -65,7 +65,7 @@ class AgentFile:
             raise BadInput(
                 FORMAT,
                 f"{name} has no sessions of agents",
-                "give --dataset-name trace, or another format",
+                f"give {setting.dataset_name} trace, or another format",
             )
         row = next(read_rows(path, REMEDY), None)
         if row is None:
@@ -265,7 +265,7 @@ class AgenticDataset(EndlessSessions):
             return call.output_tokens
         if (usual := self.settings.custom_output_len) < 1:
             problem = f"is {usual}, and {call.location} of {self.file.path} has no output length"
-            raise BadInput("--custom-output-len", problem, "give a length")
+            raise BadInput(setting.custom_output_len, problem, "give a length")
         return usual
 
 
