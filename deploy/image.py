@@ -67,7 +67,8 @@ def main() -> None:
     wheels.mkdir(parents=True)
     machine = run("uname", "-m")
     (wheel,) = DIST.glob(f"loadgen-*-{PYTHON}-{PYTHON}-*_{machine}.whl")
-    shutil.copy(wheel, wheels)
+    for file in (wheel, *DIST.glob("others/*.whl")):
+        shutil.copy(file, wheels)
     make_base(BASE)
     for variant, packages in VARIANTS.items():
         name = f"localhost/loadgen:{__version__}{variant}"

@@ -1,5 +1,5 @@
 """Wheels for all platforms, and the source distribution: `python -m deploy.wheels [NAME...]` puts
-them into dist/, as `make release-wheels` does.
+them into dist/, as `make release-wheels` does. Those that a dependency lacks go into dist/others.
 
 The C of the compiled modules is the same for all, and is made once. Zig compiles it for each
 platform on this machine. A wheel for one version of CPython is made where loadgen's cost is stated;
@@ -14,7 +14,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,11 @@ BUILD = ROOT / "build/wheels"  # the same each time, so that Zig finds again wha
 PARTS = ("loadgen", "engines", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
 SDIST = "from setuptools import build_meta; build_meta.build_sdist({!r})"
+MODULES = (
+    "import setuptools; from distutils.core import run_setup\n"
+    "for each in run_setup('setup.py', stop_after='init').ext_modules:\n"
+    "    print(each.name, *each.sources)"
+)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 VERSIONS = [line.split()[-1] for line in PROJECT["classifiers"] if "Python :: 3." in line]
 OLDEST = VERSIONS[0]  # from which on a wheel of the limited API serves
@@ -79,10 +84,17 @@ class Wheel:
     Attributes:
         python: The version of CPython that it is for; None: OLDEST and all later ones.
         platform: What it is for.
+        project: What it has.
     """
 
     python: str | None
     platform: Platform
+    project: str = "loadgen"
+
+    @property
+    def folder(self) -> Path:
+        """Where it is put: what is uploaded as loadgen has a folder of its own."""
+        return DIST if self.project == "loadgen" else DIST / "others"
 
     @property
     def tags(self) -> list[str]:
@@ -113,6 +125,8 @@ WHEELS = [
     *(Wheel(None, system(machine)) for system in (manylinux, musllinux) for machine in MACHINES),
     Wheel(None, MACOS),
 ]
+# hdrhistogram's index page has those for the other platforms.
+OTHERS = [Wheel(None, system("aarch64"), "hdrhistogram") for system in (manylinux, musllinux)]
 
 
 def sdist(folder: Path) -> Path:
@@ -134,50 +148,69 @@ def sdist(folder: Path) -> Path:
     return made
 
 
-def translate(source: Path) -> None:
-    """Unpack a source distribution into BUILD: to `source`, with the C of its modules, and the
-    other files of a wheel to `tree`.
+def download(project: str, folder: Path) -> Path:
+    """Fetch the source distribution of a dependency, of the newest version that loadgen admits.
+
+    Raises:
+        subprocess.CalledProcessError: The index does not give it.
     """
-    with tarfile.open(source) as archive:
-        archive.extractall(BUILD, filter="data")
-    (unpacked,) = BUILD.iterdir()
-    unpacked.rename(BUILD / "source")
+    (requirement,) = [line for line in PROJECT["dependencies"] if line.startswith(project)]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-binary", project]
+    _python("-m", "pip", "download", *options, "--dest", str(folder), requirement)
+    (fetched,) = folder.glob("*.tar.gz")
+    return fetched
+
+
+def translate(archive: Path, folder: Path) -> dict[str, Path]:
+    """Unpack a source distribution into a folder: to `source`, with the C of its modules, and the
+    other files of a wheel to `tree`.
+
+    Returns:
+        The C of each module, by the module's name.
+    """
+    with tarfile.open(archive) as opened:
+        opened.extractall(folder, filter="data")
+    (unpacked,) = folder.iterdir()
+    source, tree = unpacked.rename(folder / "source"), str(folder / "tree")
     for command, option in (("build_py", "--build-lib"), ("dist_info", "--output-dir")):
-        _python("setup.py", "--quiet", command, option, str(BUILD / "tree"), cwd=BUILD / "source")
+        _python("-Wignore", "setup.py", "--quiet", command, option, tree, cwd=source)
+    modules = (line.split() for line in _python("-Wignore", "-c", MODULES, cwd=source).splitlines())
+    return {module: source / file for module, file in modules}
 
 
-def pack(wheel: Wheel) -> None:
-    """Compile the modules of a wheel, and pack it, of what is in BUILD.
+def pack(wheel: Wheel, modules: Mapping[str, Path]) -> None:
+    """Compile the modules of a wheel, and pack it, of what `translate` put into BUILD.
 
     Raises:
         subprocess.CalledProcessError: A module cannot be compiled.
     """
-    tree = BUILD / wheel.name
-    shutil.copytree(BUILD / "tree", tree)
+    tree = BUILD / wheel.project / wheel.name
+    shutil.copytree(tree.with_name("tree"), tree)
 
-    def compile_module(module: Path) -> None:
-        place = tree / module.relative_to(BUILD / "source").with_suffix(wheel.suffix)
+    def compile_module(module: str) -> None:
+        place = tree / (module.replace(".", "/") + wheel.suffix)
         flags = [*FLAGS, *wheel.platform.flags, *([] if wheel.python else LIMITED)]
         headers = str(BUILD / "headers" / (wheel.python or OLDEST))
         target = ["-target", wheel.platform.target, "-I", headers]
-        _python("-m", "ziglang", "cc", *target, *flags, str(module), "-o", str(place))
+        _python("-m", "ziglang", "cc", *target, *flags, str(modules[module]), "-o", str(place))
         if "musl" in wheel.platform.target:  # whose true name Zig does not write
             machine = wheel.platform.target.partition("-")[0]
             libc = f"libc.musl-{machine}.so.1"
             _tool("patchelf", "--replace-needed", "libc.so", libc, str(place))
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(compile_module, sorted((BUILD / "source").rglob("*.c"))))
+        list(pool.map(compile_module, sorted(modules)))
     (info,) = tree.glob("*.dist-info")
     tags = "".join(f"Tag: {tag}\n" for tag in wheel.tags)
     (info / "WHEEL").write_text(
         f"Wheel-Version: 1.0\nGenerator: deploy.wheels\nRoot-Is-Purelib: false\n{tags}"
     )
-    _tool("wheel", "pack", "--dest-dir", str(DIST), str(tree))
+    wheel.folder.mkdir(exist_ok=True)
+    _tool("wheel", "pack", "--dest-dir", str(wheel.folder), str(tree))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Make those that are asked for, or all of them and the source distribution."""
+    """Make those of loadgen that are asked for, or all; the source distribution; and OTHERS."""
     by_name = {wheel.name: wheel for wheel in WHEELS}
     parser = argparse.ArgumentParser(prog="python -m deploy.wheels", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(by_name))
@@ -188,16 +221,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(exist_ok=True)
     shutil.rmtree(BUILD, ignore_errors=True)
-    translate(sdist(DIST))
+    archives = {wheel.project: download(wheel.project, BUILD / "archives") for wheel in OTHERS}
+    archives["loadgen"] = sdist(DIST)
+    modules = {name: translate(archive, BUILD / name) for name, archive in archives.items()}
     for version in VERSIONS:
         pythons.python(version).copy_headers(BUILD / "headers" / version)
-    for wheel in (by_name[name] for name in names or by_name):
-        pack(wheel)
-        print(f"made {wheel.name}", flush=True)
+    for wheel in [*OTHERS, *(by_name[name] for name in names or by_name)]:
+        pack(wheel, modules[wheel.project])
+        print(f"made {wheel.project} {wheel.name}", flush=True)
 
 
-def _python(*arguments: str, cwd: str | Path = ROOT) -> None:
-    subprocess.run([sys.executable, *arguments], cwd=cwd, check=True)
+def _python(*arguments: str, cwd: Path = ROOT) -> str:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def _tool(name: str, *arguments: str) -> None:

@@ -21,6 +21,7 @@ AGREEMENT = (
     "tests/integration/faults/test_aiohttp_transport.py::"
     "test_both_transports_agree_where_the_truth_is_known"
 )
+WAITS = "tests/integration/faults/test_read_loop_waits.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/core/pacer.pyx"
 READING = "tests/qa/accuracy/test_stalls.py"
 STALLS = (
@@ -56,6 +57,11 @@ LIES = (
         "overlook a stall whose alarm was handled before the sockets were read",
         (Edit(READ_LOOP, "hook.stalled_ns >= self.asked_ns", "False"),),
         Test("tests/core/test_stamped_connection.py::test_tokens_read_in_the_turn_of_a_late_alarm_may_have_come_in_the_stall"),
+    ),
+    Mutant(
+        "read while the event loop has something to do",
+        (Edit(READ_LOOP, "epoll_ctl(self.fd, EPOLL_CTL_ADD, self.loop_fd, &event)", "pass"),),
+        Test(f"{WAITS}::test_event_loop_does_what_it_has_to_do"),
     ),
     Mutant(
         "believe a bound that the stamp contradicts",

@@ -22,10 +22,9 @@ import uvloop
 import loadgen
 from loadgen.client import loop_probe
 from loadgen.client.load_loop import Load
-from loadgen.runner import coordinator
+from loadgen.runner import coordinator, worker_main
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.run import run as carry_out
-from loadgen.runner.worker_main import LINGER_NS
 
 WARM_CONNECTIONS = "64"
 PACKAGE = Path(loadgen.__file__).parent
@@ -104,6 +103,8 @@ def main(
     coordinator.PROGRESS_S = 1e6
     loop_probe.PERIOD_NS = loop_probe.STAMPED_PERIOD_NS = 10**15
     older = find_spec("loadgen.features") is None
+    linger_ns = getattr(worker_main, "LINGER_NS", None)  # older ones take it
+    arguments = () if linger_ns is None else (linger_ns,)
     sampling = import_module(
         f"loadgen.{'metrics.streamed_tokens' if older else 'features.answer_tokens'}"
     )
@@ -124,7 +125,7 @@ def main(
     )
 
     async def as_worker() -> loadgen.Result:
-        async with LoopRunner(LINGER_NS) as participant:
+        async with LoopRunner(*arguments) as participant:
             return await carry_out(settings, participant=participant, journal=Path(journal))
 
     result = uvloop.run(as_worker())

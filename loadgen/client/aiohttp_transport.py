@@ -88,7 +88,6 @@ class AiohttpTransport(Transport):
     async def open(self) -> None:
         """As `Transport.open`."""
         await super().open()
-        self.read_loop.loop_users += 1  # so that it leaves the event loop its turns
         self._connector = RestingConnector(
             *self._dialing,
             StampedProtocol,
@@ -140,7 +139,6 @@ class AiohttpTransport(Transport):
         await asyncio.gather(*(each.task for each in self._exchanges), return_exceptions=True)
         if self._is_open:
             await self._session.close()
-            self.read_loop.loop_users -= 1
         await super().close()
 
     def ended(self, carrier: "Exchange") -> None:

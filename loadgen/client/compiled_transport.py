@@ -207,7 +207,7 @@ class CompiledTransport(Connections, Transport):
 
     def _send_waiting(self, connection: Connection, at_ns: int) -> None:
         """Send the next of the requests that wait for a connection."""
-        record, request, since_ns = self.next_waiting()
+        record, request, since_ns = self.pool.next_waiting()
         record.connect_ns = at_ns - since_ns
         self.send_on(connection, record, request)
 
@@ -231,7 +231,7 @@ class CompiledTransport(Connections, Transport):
 
     def _end_waiting(self, outcome: Outcome, detail: str) -> None:
         """End the next of the requests that wait for a connection."""
-        record, _, _ = self.next_waiting()
+        record, _, _ = self.pool.next_waiting()
         self._end_unsent(record, outcome, detail)
 
     def _watch(self) -> None:

@@ -56,10 +56,9 @@ class LoopProbe:
         self._stamped_alarms = 0
         self._recent = deque[int](maxlen=RECENT)
         self._alarm.set(self._due_ns)
-        self._hook.probed = True
 
     def __exit__(self, *error: object) -> None:
-        self._hook.probed = self._hook.is_sparse = False
+        self._hook.is_sparse = False
         self._hook.late_ns = self._hook.alarm_ns = NEVER
         self._alarm.close()
 

@@ -7,7 +7,7 @@ from typing import final
 
 from loadgen.core.histogram import Histogram
 from loadgen.core.record import Record
-from loadgen.core.sketch import Timeline
+from loadgen.core.sketch import Sketch, Timeline
 
 @final
 class Latency:
@@ -18,6 +18,9 @@ class Latency:
     @property
     def points(self) -> Histogram:
         """A new histogram of the values."""
+    @property
+    def sketch(self) -> Sketch:
+        """The sketch of the values."""
     @property
     def lower(self) -> Histogram:
         """A new histogram of the least that each may truly have been."""

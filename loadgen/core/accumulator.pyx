@@ -21,7 +21,7 @@ from loadgen.core.record cimport UNBOUNDED, UNPLANNED, Record
 from array import array
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.sketch import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, width_for
+from loadgen.core.sketch import COLUMNS, ROWS, MIN_WIDTH_NS, Sketch, Timeline, width_for
 
 cdef enum:
     LATE_END_NS = 50000000  # a response that is open for longer after its last token counts
@@ -49,6 +49,16 @@ cdef class Latency:
     def points(self):
         """A new histogram of the values."""
         return self.exact + self.inexact
+
+    @property
+    def sketch(self):
+        """The `Sketch` of the values: no histogram is copied, so that reports of progress cost
+        little.
+        """
+        counts = self.exact.coarse()
+        for lowest, count in self.inexact.coarse().items():
+            counts[lowest] = counts.get(lowest, 0) + count
+        return Sketch(dict(sorted(counts.items())), self.exact.total + self.inexact.total)
 
     @property
     def lower(self):

@@ -63,8 +63,6 @@ cdef class Connections:
             self.send_on(connection, record, request)
         else:
             pool.wait(record, request, at_ns)
-            # so that the read loop leaves the event loop its turns meanwhile
-            self.read_loop.loop_users += 1
         if pool.is_short or connection is None:
             self.serve()
 
@@ -77,11 +75,6 @@ cdef class Connections:
             self.sent_first(record)
         if record.end_after_ns >= 0:
             self.ends_early(connection)
-
-    def next_waiting(self):
-        """Take the next of the requests that wait for a connection, as `Pool.next_waiting`."""
-        self.read_loop.loop_users -= 1
-        return self.pool.next_waiting()
 
     cpdef ended(self, Connection connection):
         """Keep or close a connection whose response has ended, then pass its record to `on_end`."""

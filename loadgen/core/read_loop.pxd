@@ -3,12 +3,12 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+from loadgen.core.c.event_loop cimport EventLoop
 from loadgen.core.kernel_clock cimport KernelClock
 
 cdef enum:
     EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
     READ_BYTES = 1 << 18
-    WAIT_MS = 10  # the longest wait for more, in which the event loop does not run
     DELAY_AGE_NS = 10000000  # age at which the run delay is asked again
 
 cpdef enum:
@@ -22,7 +22,7 @@ ctypedef int (*OnReadable)(object target) except -1
 cdef class SendHook:
     cdef public int64_t due_ns, late_ns, handled_ns, alarm_ns, stalled_ns
     cdef public object callback, on_fault
-    cdef public bint probed, is_sparse
+    cdef public bint is_sparse
     cdef public int64_t reads, tokens, sends, loop_bounded_reads
 
 
@@ -36,8 +36,6 @@ cdef class Watcher:
 cdef class ReadLoop:
     cdef readonly SendHook hook
     cdef readonly KernelClock kernel_clock
-    cdef public int loop_users
-    cdef int64_t linger_ns
     cdef int64_t asked_ns  # before the kernel was asked which files can be read now,
     # and before that: what is read now had not come by then; 0: not known
     cdef int64_t asked_before_ns
@@ -52,6 +50,9 @@ cdef class ReadLoop:
     # whether a read of any server's ever ended between the data of a chunk and its end
     cdef bint splits_chunks
     cdef int fd  # of the epoll set; -1: not open, or there is no epoll
+    cdef int loop_fd  # is readable while a file of the event loop is; -1: not known
+    cdef int turn_fd  # while it is readable, the event loop calls `turn`
+    cdef EventLoop event_loop
     cdef int users
     cdef object loop
     cdef object stamped_socket  # keeps the kernel stamping
@@ -64,4 +65,6 @@ cdef class ReadLoop:
     cpdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept
     cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept
     cdef bint _set_ready(self) noexcept
-    cdef int _wait(self, void *events) except -2
+    cdef int _find_event_loop(self) except -2
+    cdef int _wait(self, void *events, int wait_ms) except -2
+    cdef bint _read(self, void *ready, int n) except -1

@@ -19,7 +19,6 @@ class SendHook:
     due_ns: int
     callback: Callable[[], object] | None
     on_fault: Callable[[Exception], object]
-    probed: bool
     is_sparse: bool
     late_ns: int
     handled_ns: int
@@ -37,20 +36,14 @@ class ReadLoop:
     """Calls readers of sockets, and the alarms of the sender, in the order in which they became
     ready.
 
-    Args:
-        linger_ns: How long it waits for more after it has read something, instead of handing over
-            to the event loop.
-
     Attributes:
         hook: The send hook of its connections.
         kernel_clock: Converts the stamps of what its connections read.
-        loop_users: Connections that the event loop itself opens, reads or writes.
     """
 
-    loop_users: int
     kernel_clock: KernelClock
     hook: SendHook
-    def __init__(self, linger_ns: int = 0) -> None: ...
+    def __init__(self) -> None: ...
     def open(self, loop: asyncio.AbstractEventLoop) -> None: ...
     def close(self) -> None: ...
     def add_reader(self, fd: int, callback: Callable[[], object]) -> None: ...

@@ -2,6 +2,10 @@
 """ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the alarms
 of the sender.
 
+On uvloop the read loop waits in place of the event loop, so that a read takes no turn of that. Its
+epoll set watches the event loop, and libuv says for how long that has nothing to do otherwise. So
+nothing in the event loop is later than it would be: a callback, a timer, a file.
+
 An alarm alone is not enough to send on time: an engine that steps a large batch makes a thousand
 streams readable at once, and a loop reads all of them before it looks at a timer (p99 lag 1.5 ms).
 So each read also compares its time with the next due time. The kernel reports a socket only when
@@ -13,9 +17,11 @@ stamp and parsing, and one comparison with the time of the next send. One epoll_
 1,024 sockets.
 """
 cimport cython
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint32_t
 
+from loadgen.core.c.event_loop cimport find_event_loop, loop_wait_ms
 from loadgen.core.c.kernel cimport NEVER as C_NEVER, ask_for_stamps, now_ns, run_delay_ns
 from loadgen.core.kernel_clock cimport KernelClock
 
@@ -23,6 +29,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import sys
 
 SCHEDSTAT = "/proc/thread-self/schedstat"
 NEVER = C_NEVER  # for Python
@@ -69,7 +76,6 @@ cdef class SendHook:
         callback: Called without arguments by the first read that is not before `due_ns`.
         on_fault: Called with an exception of ours in what the event loop calls by itself; by
             default the event loop logs it.
-        probed: Whether a loop probe runs.
         late_ns: How late the loop may have come to a read, over the last alarms of the probe;
             NEVER: not known.
         is_sparse: Whether the alarms are so far apart that a stall may lie between two of them.
@@ -85,7 +91,7 @@ cdef class SendHook:
     """
 
     def __init__(self):
-        self.due_ns, self.callback, self.probed = NEVER, None, False
+        self.due_ns, self.callback = NEVER, None
         self.late_ns = self.alarm_ns = NEVER
         self.stalled_ns = -1
         self.on_fault = _log
@@ -127,34 +133,35 @@ cdef class ReadLoop:
     """Calls readers of sockets, and the alarms of the sender, in the order in which they became
     ready.
 
-    The event loop watches the epoll set as one file. Where there is no epoll, or the set is not
-    open, `watch` returns False and the event loop reads.
-
-    Args:
-        linger_ns: How long it waits for more after it has read something, instead of handing over
-            to the event loop: that saves a turn of the event loop. It lingers only while a loop
-            probe runs, which is while a run is on the clock, and while `loop_users` is 0; it waits
-            for at most WAIT_MS at a time.
+    On uvloop the epoll set watches the event loop, which calls `turn` whenever it has nothing else
+    to do. Any other event loop watches the epoll set as one file. Where there is no epoll, or the
+    set is not open, `watch` returns False and the event loop reads.
 
     Attributes:
         hook: The send hook of its connections.
         kernel_clock: Converts the stamps of what its connections read.
-        loop_users: Connections that the event loop itself opens, reads or writes.
     """
 
-    def __init__(self, int64_t linger_ns=0):
+    def __init__(self):
         self.hook, self.kernel_clock = SendHook(), KernelClock()
-        self.fd, self.linger_ns, self.watchers = -1, linger_ns, []
+        self.fd, self.watchers = -1, []
         self.schedstat = self.run_delay_ns = -1
 
     def open(self, loop):
         """Have the event loop `loop` watch it, until it has been closed as often as opened."""
+        cdef epoll_event event
         self.users += 1
         if self.users == 1:
             self.loop = loop
             self.fd = epoll_create1(EPOLL_CLOEXEC)
             if self.fd >= 0:
-                loop.add_reader(self.fd, self.turn)
+                self.loop_fd = self._find_event_loop()
+                self.turn_fd = self.fd
+                if self.loop_fd >= 0:
+                    event.events, event.data.fd = EPOLLIN, self.loop_fd
+                    epoll_ctl(self.fd, EPOLL_CTL_ADD, self.loop_fd, &event)
+                    self.turn_fd = os.eventfd(1)  # the two sets cannot watch each other
+                loop.add_reader(self.turn_fd, self.turn)
                 # The kernel begins to stamp some time after the first socket of the system has
                 # asked for it.
                 self.stamped_socket = socket.socket()
@@ -166,12 +173,23 @@ cdef class ReadLoop:
         """Undo one `open`; the last one closes the epoll set."""
         self.users -= 1
         if self.users == 0 and self.fd >= 0:
-            self.loop.remove_reader(self.fd)
+            self.loop.remove_reader(self.turn_fd)
+            if self.turn_fd != self.fd:
+                os.close(self.turn_fd)
             close_fd(self.fd)
             self.stamped_socket.close()
             if self.schedstat >= 0:
                 os.close(self.schedstat)
             self.fd, self.schedstat, self.watchers = -1, -1, []
+
+    cdef int _find_event_loop(self) except -2:
+        """Return the descriptor of a loop of uvloop; -1: it is another one."""
+        uvloop = sys.modules.get("uvloop.loop")
+        if uvloop is None or not isinstance(self.loop, uvloop.Loop):
+            return -1
+        capsule = uvloop.libuv_get_loop_t_ptr(self.loop)
+        cdef bytes module = os.fsencode(uvloop.__file__)
+        return find_event_loop(PyCapsule_GetPointer(capsule, NULL), module, &self.event_loop)
 
     def add_reader(self, int fd, callback):
         """Call `callback`, which has to read all there is, whenever more can be read from `fd`.
@@ -287,8 +305,13 @@ cdef class ReadLoop:
                 self.ready_ns = self.woken_ns - (self.run_delay_ns - before_ns)
         return self.ready_ns != 0
 
-    cdef int _wait(self, void *events) except -2:
-        """Wait for files that can be read, and return their number."""
+    cdef int _wait(self, void *events, int wait_ms) except -2:
+        """Wait for files that can be read, and return their number.
+
+        Args:
+            events: Gets them.
+            wait_ms: The longest wait, ms; -1: there is none.
+        """
         cdef int64_t woken_ns
         cdef int n
         if self.asked_ns - self.delay_asked_ns > DELAY_AGE_NS:  # before: it counts from here
@@ -298,8 +321,10 @@ cdef class ReadLoop:
         if n != 0:
             return n
         self.asked_before_ns = self.asked_ns
+        if wait_ms == 0:
+            return 0
         with nogil:
-            n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, WAIT_MS)
+            n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, wait_ms)
             woken_ns = now_ns()
         if n > 0:
             self.woken_ns = woken_ns
@@ -308,36 +333,48 @@ cdef class ReadLoop:
         return n
 
     def turn(self):
-        """Call the readers of all files that can be read."""
+        """Call the readers of all files that can be read; on uvloop, until the event loop has
+        something to do.
+        """
         cdef epoll_event[EVENTS_AT_ONCE] events
-        cdef int64_t until_ns
+        cdef bint waits = self.loop_fd >= 0, is_over = False
+        cdef int wait_ms, n
+        if waits:
+            os.eventfd_read(self.turn_fd)
+        try:
+            while not is_over:
+                wait_ms = loop_wait_ms(&self.event_loop) if waits else 0
+                self.asked_ns = self.kernel_clock.refresh()
+                n = self._wait(events, wait_ms)
+                is_over = n <= 0 or self._read(events, n) or wait_ms == 0
+        finally:
+            if waits and self.fd >= 0:  # a reader may have closed it
+                os.eventfd_write(self.turn_fd, 1)
+
+    cdef bint _read(self, void *ready, int n) except -1:
+        """Call the readers of n files; returns whether the event loop was one of them."""
+        cdef epoll_event *events = <epoll_event *>ready
         cdef Watcher watcher
-        cdef bint may_have_more
-        self.asked_ns = self.kernel_clock.refresh()
-        until_ns = self.asked_ns + self.linger_ns
-        cdef int i, fd, n
-        n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, 0)
-        while n > 0:
-            for i in range(n):
-                fd = events[i].data.fd
-                watcher = self.watchers[fd] if fd < len(self.watchers) else None
-                if watcher is None:  # forgotten since the kernel was asked
-                    continue
-                try:
-                    may_have_more = watcher.on_readable(watcher.target)
-                except Exception as fault:  # the files after this one would not be reported again
-                    may_have_more = False
-                    self.hook.on_fault(fault)
-                # An end that came with data is behind it, and would not be reported again.
-                if may_have_more or events[i].events != EPOLLIN:
-                    self.look_again(fd)
-            self.woken_ns = self.ready_ns = 0
-            # All that had come when the kernel was asked has been read, unless it reported as much
-            # as it can.
-            self.asked_before_ns = self.asked_ns if n < EVENTS_AT_ONCE else 0
-            if not self.hook.probed or self.loop_users or self.fd < 0:
-                return
-            self.asked_ns = self.kernel_clock.refresh()
-            if self.asked_ns >= until_ns:
-                return
-            n = self._wait(events)
+        cdef bint may_have_more, has_event_loop = False
+        cdef int i, fd
+        for i in range(n):
+            fd = events[i].data.fd
+            if fd == self.loop_fd:
+                has_event_loop = True
+                continue
+            watcher = self.watchers[fd] if fd < len(self.watchers) else None
+            if watcher is None:  # forgotten since the kernel was asked
+                continue
+            try:
+                may_have_more = watcher.on_readable(watcher.target)
+            except Exception as fault:  # the files after this one would not be reported again
+                may_have_more = False
+                self.hook.on_fault(fault)
+            # An end that came with data is behind it, and would not be reported again.
+            if may_have_more or events[i].events != EPOLLIN:
+                self.look_again(fd)
+        self.woken_ns = self.ready_ns = 0
+        # All that had come when the kernel was asked has been read, unless it reported as much as
+        # it can.
+        self.asked_before_ns = self.asked_ns if n < EVENTS_AT_ONCE else 0
+        return has_event_loop

@@ -25,7 +25,6 @@ cdef class Connection(KeptConnection):
     cpdef send(self, bytes request, Record record)
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
-    cdef void _set_uses_loop(self, bint uses_loop) noexcept
     cdef int _take_stamp_of_sent(self, Record record) except -1
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n)
     cdef int _read(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,

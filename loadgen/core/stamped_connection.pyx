@@ -100,7 +100,7 @@ cdef class Connection(KeptConnection):
         if self.fd >= 0:
             self.read_loop.forget(self.fd)
             self.fd = -1
-        self._set_uses_loop(False)
+        self.uses_loop = False
         self.is_readable = False
 
     def shut(self):
@@ -226,7 +226,7 @@ cdef class Connection(KeptConnection):
             return self._fall_back_to_loop()
         self.transport.pause_reading()
         self.fd = self.socket_fd
-        self._set_uses_loop(False)
+        self.uses_loop = False
         return 0
 
     cdef int _fall_back_to_loop(self) except -1:
@@ -238,14 +238,8 @@ cdef class Connection(KeptConnection):
             stamp_of_sent(self.fd)
             self.fd = -1
             self.transport.resume_reading()
-        self._set_uses_loop(True)
+        self.uses_loop = True
         return 0
-
-    cdef void _set_uses_loop(self, bint uses_loop) noexcept:
-        """Store whether the event loop reads this connection, and have the read loop count it."""
-        if uses_loop != self.uses_loop:
-            self.read_loop.loop_users += 1 if uses_loop else -1
-            self.uses_loop = uses_loop
 
     cdef int _read(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                    bint emptied) except -1:

@@ -121,7 +121,9 @@ class Recorder:
 
     def sketch(self, name: str) -> Sketch:
         """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
-        return Sketch.of(self.waits[name] if name in self.waits else self._latencies[name].points)
+        if name in self.waits:
+            return Sketch.of(self.waits[name])
+        return self._latencies[name].sketch
 
     def add_never_sent(self, first: int, count: int, outcome: Outcome, detail: str) -> None:
         """Count `count` requests from the number `first` on, which ended with `outcome` before

@@ -19,10 +19,9 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings, public
 from loadgen.core.histogram import Histogram
-from loadgen.errors import BadInput, setting
+from loadgen.errors import BadInput, NotWritten, setting
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.report.result import SCHEMA, RunResult
 from loadgen.report.result.numbers import RunNumbers
@@ -69,7 +68,8 @@ class SavedFiles(Struct, frozen=True):
         try:
             write()
         except OSError as error:
-            self.errors.append(f"{flag(name)} {path} could not be saved: {error.strerror or error}")
+            text = f"{setting(name)} {path} could not be saved: {error.strerror or error}"
+            self.errors.append(str(NotWritten(text)))
         else:
             self.paths.append(str(path))
 
@@ -99,7 +99,8 @@ def save(settings: RunSettings, result: RunResult, snapshot: Snapshot) -> SavedF
     for name, error in errors.items():
         if path := getattr(settings, name):
             if error:
-                saved.errors.append(f"{flag(name)} {path} is not complete: {error}")
+                text = f"{setting(name)} {path} is not complete: {error}"
+                saved.errors.append(str(NotWritten(text)))
             else:
                 saved.paths.append(path)
     if summary := settings.markdown:

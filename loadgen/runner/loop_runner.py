@@ -18,15 +18,11 @@ class LoopRunner(Participant):
     """Carries out a job in the running loop. Used in `async with`, it closes all that it has
     opened.
 
-    Args:
-        linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
-
     Attributes:
         opened: Its transports, from `begin` on.
     """
 
-    def __init__(self, linger_ns: int = 0) -> None:
-        self._linger_ns = linger_ns
+    def __init__(self) -> None:
         self._stack = contextlib.AsyncExitStack()
         self._phase = "connecting"
         self._stopped: str | None = None
@@ -45,7 +41,7 @@ class LoopRunner(Participant):
 
     async def begin(self, job: Job) -> None:
         """As `Participant.begin`."""
-        self.opened = Opened(job, self._linger_ns)
+        self.opened = Opened(job)
         await self.opened.open(self._stack)
 
     async def take(self, step: Step) -> None:

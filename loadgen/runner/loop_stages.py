@@ -36,7 +36,6 @@ class Opened:
 
     Args:
         job: The job.
-        linger_ns: As of a `ReadLoop`.
 
     Attributes:
         job: The same.
@@ -49,10 +48,10 @@ class Opened:
         BadInput: The job needs more connections than it can have.
     """
 
-    def __init__(self, job: Job, linger_ns: int) -> None:
+    def __init__(self, job: Job) -> None:
         settings = job.settings
         self.job = job
-        self.read_loop = ReadLoop(linger_ns)
+        self.read_loop = ReadLoop()
         self.transports = [self._transport(target) for target in job.targets]
         self.link: Transport | Balancer = self.transports[0]
         if len(self.transports) > 1:

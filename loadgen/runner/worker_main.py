@@ -23,7 +23,6 @@ from loadgen.util.child_process import LoopPipe, PipeWriter
 from loadgen.util.partition import WHOLE
 from loadgen.util.tasks import background_tasks, repeat
 
-LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has ended"
 
 
@@ -37,7 +36,7 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
     """
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     steps.put_nowait(("begin", job))
-    runner = LoopRunner(LINGER_NS)
+    runner = LoopRunner()
     reports = repeat(PROGRESS_S, lambda: writer.try_send(runner.progress()))
     async with runner, background_tasks(reports, handle_commands(runner, commands, steps)):
         while step := await steps.get():

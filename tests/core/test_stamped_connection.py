@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import uvloop
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import NEVER, ReadLoop
@@ -96,9 +96,9 @@ class Plain(Wire):
 
 
 @contextlib.contextmanager
-def reading(linger_ns: int = 0) -> Iterator[tuple[ReadLoop, Record, socket.socket]]:
+def reading() -> Iterator[tuple[ReadLoop, Record, socket.socket]]:
     """An open read loop, the record of a request that was sent, and the server's socket."""
-    read_loop, record = ReadLoop(linger_ns), Record(due=now_ns())
+    read_loop, record = ReadLoop(), Record(due=now_ns())
     read_loop.open(asyncio.get_running_loop())
     ours, theirs = socket.socketpair()
     connection = Connection(Owner(), Plain(ours), read_loop)
@@ -124,37 +124,38 @@ async def test_read_loop_stamps_before_anything_else_runs() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux says how long a thread waited to run")
-async def test_what_wakes_the_thread_may_have_come_as_long_before_as_an_alarm_did() -> None:
-    late_ns = MS // 2
-    with reading(linger_ns=20 * MS) as (read_loop, record, theirs):
-        hook = read_loop.hook
-        hook.probed, hook.late_ns = True, 0
-        for attempt in range(100):  # an alarm that is too late shows a stall
-            hook.alarm_ns = now_ns() + 2 * MS
-            turn_before(read_loop, theirs, hook.alarm_ns + late_ns, is_first=attempt == 0)
-            hook.alarm_ns = NEVER
-            turn_before(read_loop, theirs, now_ns() + 2 * MS)
-            assert record.earliest is not None
-            if record.read_times[-1] - record.earliest[-1] >= late_ns:
-                break
-        else:
-            pytest.fail("no alarm was late")
+def test_what_wakes_the_thread_may_have_come_as_long_before_as_an_alarm_did() -> None:
+    async def scenario() -> None:
+        late_ns = MS // 2
+        with reading() as (read_loop, record, theirs):
+            hook = read_loop.hook
+            hook.late_ns = 0
+            theirs.send(CHUNKED)
+            for _ in range(100):  # an alarm that is too late shows a stall
+                hook.alarm_ns = now_ns() + 2 * MS
+                await waits_for_tokens(theirs, hook.alarm_ns + late_ns)
+                hook.alarm_ns = NEVER
+                await waits_for_tokens(theirs, now_ns() + 2 * MS)
+                assert record.earliest is not None
+                if record.read_times[-1] - record.earliest[-1] >= late_ns:
+                    break
+            else:
+                pytest.fail("no alarm was late")
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(scenario())
 
 
-def turn_before(
-    read_loop: ReadLoop, server: socket.socket, at_ns: int, is_first: bool = False
-) -> None:
+async def waits_for_tokens(server: socket.socket, at_ns: int) -> None:
     """Have a read loop read a token, and wait until a time for two more."""
 
     def send() -> None:
         time.sleep(max(0, at_ns - now_ns()) / 1e9)
         server.send(TOKEN + TOKEN)
 
-    server.send(CHUNKED + TOKEN if is_first else TOKEN)
-    thread = threading.Thread(target=send)
-    thread.start()
-    read_loop.turn()
-    thread.join()
+    server.send(TOKEN)
+    await asyncio.to_thread(send)
+    await asyncio.sleep(0.001)
 
 
 def test_request_is_stamped_before_it_is_written() -> None:

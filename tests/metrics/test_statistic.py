@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import CLOCK_MS, FLOOR_MS, RESOLUTION, client_error_ms, statistic_ms
 from tests.helpers.run_facts import MS, answered, failed, measured
@@ -19,6 +21,19 @@ def run_of(earlier_ms: float) -> Snapshot:
         record.restore([], earliest=[(0, record.first_token - round(earlier_ms * MS))])
         records.append(record)
     return measured(records)
+
+
+def test_sketch_has_the_values_that_are_exact_and_those_that_are_not() -> None:
+    recorder = Recorder(0, 20)
+    for index in range(20):
+        record = answered(index, tokens=[20 + index % 7, 60 + index])
+        if index % 2:
+            record.restore([], earliest=[(0, record.first_token - 4 * MS)])
+        recorder.add(record)
+    for name, histogram in recorder.snapshot().histograms.items():
+        sketch = Sketch.of(histogram)
+        assert recorder.sketch(name) == sketch, name
+        assert list(recorder.sketch(name).counts) == list(sketch.counts), name
 
 
 def test_exact_stamps_leave_the_floor_and_half_a_bucket() -> None:

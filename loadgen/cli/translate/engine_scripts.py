@@ -82,16 +82,19 @@ def sglang(given: Given, result: Translation) -> None:
 
 
 def _pass_on(names: Iterable[str], given: Given, result: Translation, tool: compat.Tool) -> None:
-    """Put flags as they are; say which of them `loadgen run` does not know, or refuses."""
+    """Put flags as they are, abbreviated ones in full; say which of them `loadgen run` does not
+    know, or refuses.
+    """
+    refused = {flag.name: flag for flag in tool.flags if flag.convert is None}
     for name in names:
         values = given.all(name)
-        flag = next((flag for flag in tool.flags if flag.name.startswith(name)), None)
-        if flag is None and not any(known.startswith(name) for known in tool.names):
+        full = min((known for known in tool.names if known.startswith(name)), default="")
+        if not full:
             result.block(f"{name}: not known of {result.title}, maybe of a fork")
-        elif flag is not None and flag.convert is None and values != [str(flag.no_op_value)]:
-            result.block(f"{name}: {flag.reason}; {flag.remedy}")
+        elif full in refused and values != [str(refused[full].no_op_value)]:
+            result.block(f"{name}: {refused[full].reason}; {refused[full].remedy}")
         else:
-            result.put(name, *values)
+            result.put(full, *values)
 
 
 def offline(given: Given, result: Translation) -> None:

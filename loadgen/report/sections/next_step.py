@@ -147,13 +147,14 @@ def _after_success(result: RunResult) -> str:
     if needs:
         why = ", ".join(f"{percentile(p)} needs {needed}" for p, needed in needs.items())
         return f"send more requests, since {why}: {_requests_flag(result, needs[99])}"
-    if result.simulated:
+    if result.simulated and not settings.slo:
         return "measure your own server: `loadgen run --base-url URL`"
     if not _is_searchable(settings):
         return ""
     metric = "ttft" if result.streams else "e2el"
     what, command = _search(settings, settings.slo or f"{metric}_p99<500ms")
-    return f"{command}, finds the highest {what} within such limits"
+    limits = "that meets the SLO" if settings.slo else "within such limits"
+    return f"{command}, finds the highest {what} {limits}"
 
 
 def _values(result: RunResult) -> int:

@@ -154,7 +154,7 @@ def test_a_server_stops_with_streams_open() -> None:
     ("raw", "line"),
     [
         (["--max-num-seqs", "0"], "--max-num-seqs: 0 is out of range; give 1 or more"),
-        (["--max-num-seqs", "many"], "--max-num-seqs: invalid int value: 'many'; see `"),
+        (["--max-num-seqs", "many"], "--max-num-seqs: 'many' is not a whole number; write "),
         (["--odd"], "--odd: unknown; see `"),
     ],
 )

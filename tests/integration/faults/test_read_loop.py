@@ -8,20 +8,17 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from loadgen.client.compiled_transport import CompiledTransport
-from loadgen.client.timeouts import Timeouts
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
 from loadgen.core.stamped_connection import Connection
 from loadgen.util.clock import clock_for, now_ns
-from tests.helpers.fault_requests import target
 from tests.helpers.response_bytes import answer, delta, streamed
 from tests.helpers.run_facts import CHUNKED, chunk
 
@@ -320,15 +317,13 @@ async def test_event_loop_sends_the_rest_of_a_large_request() -> None:
     read_loop, request = ReadLoop(), b"r" * (8 << 20)
     async with connected(read_loop) as pair:
         pair.connection.send(request, record := Record())
-        assert (pair.read_by_loop, read_loop.loop_users) == (True, 1)
+        assert pair.read_by_loop
         await pair.takes(len(request))
         whole = streamed(answer("a"))
         pair.server.send(whole[:-20])
         while not record.events:
             await asyncio.sleep(0)
-        assert (pair.read_by_loop, read_loop.loop_users) == (False, 0), (
-            "the read loop reads the rest"
-        )
+        assert not pair.read_by_loop, "the read loop reads the rest"
         pair.server.send(whole[-20:])
         assert await pair.owner.hears(1) == [Outcome.OK]
         assert pair.connection.keep_alive
@@ -397,74 +392,6 @@ async def test_alarms_share_the_queue_of_the_sockets() -> None:
     await asyncio.wait_for(rung.wait(), 10)
     alarm.close()
     read_loop.close()
-
-
-@pytest.fixture
-def turns() -> Iterator[Callable[..., list[str]]]:
-    """Have a read loop turn once where reading one socket makes another readable; returns which
-    of them it read.
-    """
-    with contextlib.ExitStack() as stack:
-        first, second = (tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2))
-
-        def turn(read_loop: ReadLoop) -> list[str]:
-            read = []
-
-            def read_first() -> None:
-                read.append("first")
-                first[0].recv(1)
-                second[1].send(b"x")
-
-            def read_second() -> None:
-                read.append("second")
-                second[0].recv(1)
-                read_loop.hook.probed = False  # or it would wait for a heartbeat, and there is none
-
-            read_loop.open(asyncio.get_running_loop())
-            read_loop.add_reader(first[0].fileno(), read_first)
-            read_loop.add_reader(second[0].fileno(), read_second)
-            first[1].send(b"x")
-            read_loop.turn()
-            read_loop.close()
-            return read
-
-        yield turn
-
-
-async def test_read_loop_lingers_after_a_read(turns: Callable[..., list[str]]) -> None:
-    read_loop = ReadLoop(linger_ns=60 * S)
-    read_loop.hook.probed = True
-    assert turns(read_loop) == ["first", "second"]
-
-
-@pytest.mark.parametrize(
-    ("linger_s", "probed", "loop_users"), [(0, True, 0), (60, False, 0), (60, True, 1)]
-)
-async def test_read_loop_does_not_linger_if_others_wait(
-    turns: Callable[..., list[str]], linger_s: int, probed: bool, loop_users: int
-) -> None:
-    read_loop = ReadLoop(linger_ns=linger_s * S)
-    read_loop.hook.probed, read_loop.loop_users = probed, loop_users
-    assert turns(read_loop) == ["first"]
-
-
-async def test_new_connection_does_not_wait_for_the_read_loop() -> None:
-    read_loop, ended = ReadLoop(linger_ns=60 * S), asyncio.Event()
-    transport = CompiledTransport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), read_loop)
-    transport.on_end = lambda record: ended.set()
-    await transport.open()
-    record = Record()
-    alarm = clock_for(read_loop).alarm(
-        asyncio.get_running_loop(), lambda: transport.send(record, b"{}")
-    )
-    read_loop.hook.probed = (
-        True  # as if a heartbeat rang, which would bound the wait: there is none
-    )
-    alarm.set(now_ns())
-    await asyncio.wait_for(ended.wait(), 10)
-    assert record.outcome is Outcome.REFUSED
-    alarm.close()
-    await transport.close()
 
 
 async def test_socket_forgotten_during_a_turn_is_not_read() -> None:

@@ -158,5 +158,5 @@ async def test_a_command_that_fails_ends_the_run_before_anything_is_sent() -> No
 
 
 async def test_a_key_and_a_command_exclude_each_other() -> None:
-    with pytest.raises(loadgen.BadInput, match="given together with api_key"):
+    with pytest.raises(loadgen.BadInput, match="--api-key-command: given together with --api-key"):
         await loadgen.run(settings("http://127.0.0.1:1", api_key="k", api_key_command="echo k"))

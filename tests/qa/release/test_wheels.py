@@ -1,5 +1,6 @@
 """The wheels in dist/, which `make release-wheels` made: their tags are true, an index would take
-them, and they measure the simulator on each version of CPython.
+ours, with those of others nothing is compiled, and they measure the simulator on each version of
+CPython.
 """
 
 import re
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from deploy import pythons
-from deploy.wheels import DIST, OLDEST, VERSIONS, WHEELS, Wheel
+from deploy.wheels import DIST, OLDEST, OTHERS, VERSIONS, WHEELS, Wheel
 from tests.helpers.command_line import environment
+from tests.helpers.source import ROOT
 from tests.slow.docs import test_action
 from tests.slow.packaging import smoke
 
@@ -21,7 +23,18 @@ pytestmark = [pytest.mark.release, pytest.mark.timeout(900)]
 
 TOOLS = Path(sys.prefix) / "release/bin"
 X86_64, AARCH64 = "manylinux_2_17_x86_64", "manylinux_2_17_aarch64"
-LINUX = [wheel for wheel in WHEELS if "linux" in wheel.name]
+ALL = [*WHEELS, *OTHERS]
+LINUX = [wheel for wheel in ALL if "linux" in wheel.name]
+LIMITED = [wheel for wheel in ALL if wheel.python is None]
+# Where uv finds what has no wheel on the index.
+FOUND = ["--only-binary", ":all:", "--find-links", OTHERS[0].folder]
+UV_PLATFORMS = {
+    "manylinux_2_17_x86_64": "x86_64-manylinux_2_28",
+    "manylinux_2_17_aarch64": "aarch64-manylinux_2_28",
+    "musllinux_1_2_x86_64": "x86_64-unknown-linux-musl",
+    "musllinux_1_2_aarch64": "aarch64-unknown-linux-musl",
+    "macosx_11_0_arm64": "aarch64-apple-darwin",
+}
 # What has a wheel, and a Python to run it: its name, and the version.
 RUNS = [
     *((f"cp{version.replace('.', '')}-{X86_64}", version) for version in VERSIONS),
@@ -48,7 +61,8 @@ def told(tool: str, *arguments: str | Path) -> str:
 def file(wheel: Wheel) -> Path:
     """The file of a wheel."""
     python, abi, _ = wheel.tags[0].split("-")
-    (path,) = DIST.glob(f"loadgen-*-{python}-{abi}-*{wheel.platform.tags[-1]}*.whl")
+    name = f"{wheel.project}-*-{python}-{abi}-*{wheel.platform.tags[-1]}*.whl"
+    (path,) = wheel.folder.glob(name)
     return path
 
 
@@ -66,29 +80,44 @@ def installed(name: str, version: str, folder: Path) -> pythons.Python:
     """
     machine = name.rpartition("_17_")[2]
     platform = ["--python-version", version, "--python-platform", f"{machine}-manylinux_2_28"]
-    install = ["pip", "install", "--quiet", *platform, "--only-binary", ":all:"]
+    install = ["pip", "install", "--quiet", *platform, *FOUND]
     told("uv", *install, "--target", folder / "site", file(named(name)))
     return pythons.python(version, machine)
 
 
 def test_every_wheel_was_made_and_nothing_else() -> None:
-    assert set(DIST.glob("*.whl")) == {file(wheel) for wheel in WHEELS}
+    assert set(DIST.rglob("*.whl")) == {file(wheel) for wheel in ALL}
 
 
-@pytest.mark.parametrize("wheel", LINUX, ids=lambda wheel: wheel.name)
+@pytest.mark.parametrize("wheel", LINUX, ids=lambda wheel: f"{wheel.project}-{wheel.name}")
 def test_tag_is_what_auditwheel_says(wheel: Wheel) -> None:
     text = told("auditwheel", "show", file(wheel))
     assert re.findall(r'"(\w+)"', text)[0] == wheel.platform.tags[-1], text
 
 
 def test_limited_api_is_kept() -> None:
-    for wheel in WHEELS:
-        if wheel.python is None:
-            told("abi3audit", file(wheel))
+    for wheel in LIMITED:
+        told("abi3audit", file(wheel))
 
 
 def test_an_index_would_take_all_files() -> None:
     assert "FAILED" not in told("twine", "check", "--strict", *DIST.glob("loadgen*"))
+
+
+@pytest.mark.parametrize("version", [OLDEST, VERSIONS[-1]])
+@pytest.mark.parametrize("tag", UV_PLATFORMS)
+def test_nothing_is_compiled_where_loadgen_has_a_wheel(tag: str, version: str) -> None:
+    platform = ["--python-version", version, "--python-platform", UV_PLATFORMS[tag]]
+    pins = told("uv", "pip", "compile", "--quiet", *platform, *FOUND, ROOT / "pyproject.toml")
+    assert "hdrhistogram==" in pins
+
+
+def test_others_are_wheels_that_the_index_lacks() -> None:
+    for wheel in OTHERS:
+        platform = ["--python-platform", UV_PLATFORMS[wheel.platform.tags[-1]]]
+        compiled = ["pip", "compile", *platform, "--only-binary", ":all:"]
+        with pytest.raises(AssertionError, match=f"{wheel.project}.* has no usable wheels"):
+            told("uv", *compiled, ROOT / "pyproject.toml")
 
 
 @pytest.mark.parametrize(("name", "version"), RUNS)

@@ -5,7 +5,7 @@ import tomllib
 from packaging.specifiers import SpecifierSet
 from packaging.utils import parse_wheel_filename
 
-from deploy.wheels import OLDEST, VERSIONS, WHEELS, Wheel
+from deploy.wheels import DIST, OLDEST, OTHERS, VERSIONS, WHEELS, Wheel
 from tests.helpers.source import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -43,3 +43,9 @@ def test_tags_are_those_of_an_index() -> None:
         "abi3-musllinux_1_2_aarch64",
         "abi3-macosx_11_0_arm64",
     ]
+
+
+def test_wheels_of_other_projects_are_not_among_those_that_are_uploaded() -> None:
+    assert {wheel.folder for wheel in WHEELS} == {DIST}
+    assert DIST not in {wheel.folder for wheel in OTHERS}
+    assert "twine upload dist/*.whl dist/*.tar.gz`" in (ROOT / "deploy/README.md").read_text()
