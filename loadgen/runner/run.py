@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.config.data import BUILT_IN_TOKENIZER, NO_TOKENIZER
+from loadgen.config.option import flag
 from loadgen.config.request_class import CLASS
 from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.config.validate import check_share
 from loadgen.engines.launch import ports
-from loadgen.errors import setting, within
+from loadgen.errors import within
 from loadgen.metrics.progress import OnProgress, Progress
 from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
@@ -198,7 +199,7 @@ def _cache_block(settings: RunSettings, scraping: ScrapeOrder | None) -> CacheBl
     most servers have.
     """
     if settings.cache_block_size is not None:
-        return CacheBlock(settings.cache_block_size, setting.cache_block_size)
+        return CacheBlock(settings.cache_block_size, flag("cache_block_size"))
     return (scraping.cache_block if scraping else None) or CacheBlock()
 
 

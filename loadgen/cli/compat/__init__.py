@@ -41,7 +41,9 @@ class Tool(Struct, frozen=True):
 
 SHARED = vllm.SHARED | vllm_rs.SHARED
 FLAGS = (*vllm.FLAGS, *vllm_rs.FLAGS)
-NO_TOOL = Tool(SHARED, FLAGS, lambda settings: {}, finish=vllm.without_ignored)
+NO_TOOL = Tool(
+    SHARED, (*FLAGS, *vllm.SHORTENED_FLAGS), lambda settings: {}, finish=vllm.without_ignored
+)
 TOOLS = {
     **{
         release: Tool(SHARED, FLAGS, partial(vllm.defaults, release), finish=vllm.as_sent)

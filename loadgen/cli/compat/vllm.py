@@ -301,6 +301,13 @@ FLAGS = (
     *HUB_FLAGS,
     *TIMED_TRACE_FLAGS,
 )
+# Shortened names in many published commands, which argparse completes; without --compat only
+# these are known.
+SHORTENED_FLAGS = (
+    renamed("--num-prompt", "num_prompts", integer),
+    renamed("--random-input", "random_input_len", integer),
+    renamed("--random-output", "random_output_len", integer),
+)
 INFERENCEX_FLAGS = (
     *FLAGS,
     renamed("--random-range-ratio", "random_range_ratio", number),

@@ -143,7 +143,7 @@ async def test_a_command_that_fails_later_leaves_the_key(counting, caplog) -> No
     async with serving(answering_each(gate.reply)) as url:
         result = await loadgen.run(settings(url, api_key_command=command))
     assert result.key_renewals == 0
-    (warning,) = [line for line in caplog.messages if "--api-key-command" in line]
+    (warning,) = [line for line in caplog.messages if "api_key_command" in line]
     assert "ended with status 3: no login" in warning
 
 
@@ -158,5 +158,5 @@ async def test_a_command_that_fails_ends_the_run_before_anything_is_sent() -> No
 
 
 async def test_a_key_and_a_command_exclude_each_other() -> None:
-    with pytest.raises(loadgen.BadInput, match="--api-key-command: given together with --api-key"):
+    with pytest.raises(loadgen.BadInput, match="api_key_command: given together with api_key"):
         await loadgen.run(settings("http://127.0.0.1:1", api_key="k", api_key_command="echo k"))

@@ -47,7 +47,7 @@ async def test_preparer_ends_before_the_clock_starts_unless_it_is_kept(
 
 async def test_preparer_sends_back_why_requests_cannot_be_made(tmp_path: Path) -> None:
     async with Preparer() as preparer:
-        with pytest.raises(BadInput, match=r"--tokenizer: file or folder \./none does not exist"):
+        with pytest.raises(BadInput, match=r"tokenizer: file or folder \./none does not exist"):
             await preparer.prepare(order(tmp_path, tokenizer="./none"), lambda progress: None)
 
 
