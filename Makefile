@@ -130,7 +130,7 @@ release-wheels: $(VENV)/release/.installed  ## wheels for all platforms and the 
 	$(VENV)/release/bin/python -m deploy.wheels $(FLAGS)
 
 image: release-wheels  ## OCI archives of an image with the wheel, and of one that has Ray too, into dist/
-	$(VENV)/release/bin/python -m deploy.image $(FLAGS)
+	$(VENV)/release/bin/python -m deploy.image
 
 release-check: $(VENV)/.all image  ## the gate of a release, as root: what release-wheels and image made is installed, run and validated
 	$(BIN)/python -m pytest -m release --timeout 1800 tests/qa/release

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 BUILD = ROOT / "build/wheels"  # the same each time, so that Zig finds again what it compiled
 PARTS = ("loadgen", "engines", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.c", "*.egg-info")
+BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
 SDIST = "from setuptools import build_meta; build_meta.build_sdist({!r})"
 MODULES = (
     "import setuptools; from distutils.core import run_setup\n"
@@ -141,6 +141,8 @@ def sdist(folder: Path) -> Path:
                 shutil.copytree(ROOT / part, Path(name, part), symlinks=True, ignore=BUILT)
             else:
                 shutil.copy(ROOT / part, name)
+        for module in Path(name).rglob("*.c"):  # setup.py would make it anew, and leaves it out
+            module.touch()
         _python("-c", SDIST.format(str(folder)), cwd=name)
     (made,) = folder.glob("*.tar.gz")
     return made

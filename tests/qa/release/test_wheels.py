@@ -16,6 +16,7 @@ from deploy import pythons
 from deploy.wheels import DIST, OLDEST, OTHERS, VERSIONS, WHEELS, Wheel
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
+from tests.slow.docs import test_action
 from tests.slow.packaging import smoke
 
 pytestmark = [pytest.mark.release, pytest.mark.timeout(900)]
@@ -100,7 +101,8 @@ def test_limited_api_is_kept() -> None:
 
 
 def test_an_index_would_take_all_files() -> None:
-    assert "FAILED" not in told("twine", "check", "--strict", *DIST.glob("loadgen*"))
+    ours = [*DIST.glob("loadgen-*.whl"), *DIST.glob("loadgen-*.tar.gz")]
+    assert "FAILED" not in told("twine", "check", "--strict", *ours)
 
 
 @pytest.mark.parametrize("version", [OLDEST, VERSIONS[-1]])
@@ -124,6 +126,16 @@ def test_installed_wheel_measures_the_simulator(name: str, version: str, tmp_pat
     python = installed(name, version, tmp_path)
     script = shutil.copy(smoke.__file__, tmp_path)
     assert f"loadgen runs on Python {version}." in python.run(tmp_path, script)
+
+
+def test_action_installs_a_wheel_that_measures_the_simulator(tmp_path: Path) -> None:
+    version = "".join(map(str, sys.version_info[:2]))
+    command = test_action.installed(file(named(f"cp{version}-{X86_64}")), tmp_path) / "loadgen"
+    run = [command, "run", "--engine", "sim", "--num-prompts", "20", "--random-input-len", "16"]
+    env = environment() | {"PYTHONPATH": ""}
+    done = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Successful requests:                     20" in done.stdout
 
 
 def test_demo_takes_under_half_a_minute_in_a_root_with_nothing_but_python(tmp_path: Path) -> None:

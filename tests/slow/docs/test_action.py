@@ -3,6 +3,8 @@ find nothing in them, and the commands of the workflow are valid.
 """
 
 import shlex
+import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,10 @@ import yaml
 
 from loadgen.cli import flags, run_settings
 from loadgen.config.settings import RunSettings
-from tests.helpers.command_line import loadgen
+from tests.helpers.command_line import environment, loadgen
 from tests.helpers.source import ROOT
 from tests.slow.docs.examples import EXAMPLES
-from tests.slow.packaging.building import linted
+from tests.slow.packaging.building import called, linted
 
 ACTION = ROOT / "action.yml"
 FILE = EXAMPLES / "github-action.yml"
@@ -62,6 +64,52 @@ def test_neither_file_endangers_its_user(tmp_path: Path) -> None:
     config = tmp_path / "zizmor.yml"
     config.write_text(PINS)
     linted("zizmor", "--offline", "--config", str(config), str(ACTION), str(FILE))
+
+
+def installed(package: Path, folder: Path, extras: str = "") -> Path:
+    """Run the steps of the Action as a runner does, with a package in place of its checkout.
+
+    Returns:
+        The folder that later steps have in their PATH.
+    """
+    path = folder / "path"
+    variables = {
+        "GITHUB_ACTION_PATH": str(package),
+        "GITHUB_PATH": str(path),
+        "RUNNER_TEMP": str(folder),
+    }
+    for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"]:
+        given = {
+            name: extras if "inputs.extras" in value else value
+            for name, value in step["env"].items()
+        }
+        subprocess.run(
+            [step["shell"], "-e", "-o", "pipefail", "-c", step["run"]],
+            env=environment() | variables | given,
+            check=True,
+            timeout=300,
+        )
+    return Path(path.read_text().strip())
+
+
+@pytest.mark.timeout(300)
+def test_later_steps_find_the_command_and_keep_their_python(tmp_path: Path) -> None:
+    package = tmp_path / "loadgen-1.0-py3-none-any.whl"
+    info = "loadgen-1.0.dist-info"
+    files = {
+        "stand_in.py": "def command(): print('loadgen of the Action')",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: loadgen\nVersion: 1.0\n"
+        "Provides-Extra: gguf\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[console_scripts]\nloadgen = stand_in:command\n",
+        f"{info}/RECORD": "",
+    }
+    with zipfile.ZipFile(package, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    folder = installed(package, tmp_path, "gguf")
+    assert [path.name for path in folder.iterdir()] == ["loadgen"]
+    assert called(str(folder / "loadgen")) == "loadgen of the Action\n"
 
 
 def test_workflow_installs_serves_runs_and_compares() -> None:
