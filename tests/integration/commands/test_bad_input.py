@@ -19,6 +19,9 @@ PROGRESS = tuple(
 )
 
 
+OWN_SERVER = frozenset(("--base-url", "--engine", "--engine-arg", "--replicas"))
+
+
 def refused(*arguments: str, cwd: Path | None = None) -> str:
     done = loadgen(*arguments, cwd=cwd)
     return only_line(done.returncode, done.stdout, done.stderr)
@@ -41,7 +44,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--rate", "nan"], "--request-rate", "above 0"),
         (["--rate", "1,2", "--class", "a:slo=ttft_p99<1s"], "--class", "leave slo out"),
         (["--rate=-inf"], "--request-rate", "above 0"),
-        (["--rate", "1e9"], "--request-rate", "at most"),
+        (["--rate", "1e9"], "--request-rate", "up to 1,000,000"),
         (["--rate", "fast"], "--request-rate", "digits only"),
         (["--duration", "30 parsecs"], "--duration", "500ms"),
         (["--num-prompts", "1k"], "--num-prompts", "digits only"),
@@ -50,7 +53,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--nonsense"], "--nonsense", "--help"),
         (["http://127.0.0.1:8000"], "http://127.0.0.1:8000", "--base-url http://127.0.0.1:8000"),
         (["--numprompts", "3"], "--numprompts", "--num-prompts"),
-        (["--num-prompts", "0"], "--num-prompts", "above 0"),
+        (["--num-prompts", "0"], "--num-prompts", "1 to 50,000,000"),
         (["--random-input-len", "0"], "--random-input-len", "1 token"),
         (["--random-range-ratio", "1.5"], "--random-range-ratio", "below 1"),
         (["--random-input-len", "normal:100"], "--random-input-len", "normal:MEAN:STDEV"),
@@ -81,7 +84,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--source-address", "eth0"], "--source-address", "10.0.0.5"),
         (["--engine", "nope", "--model", "m"], "--engine", "llamacpp"),
         (["--engine", "vllm"], "--model", "hub name"),
-        (["--engine", "sim", "--port", "8000"], "--port", "leave out --port"),
+        (["--engine", "sim", "--port", "8000"], "--port", "leave one of the two out"),
         (["--engine-arg", "max_seqs=3"], "--engine-arg", "--engine"),
         (["--replicas", "2"], "--replicas", "--engine"),
         (["--engine", "sim", "--replicas", "0"], "--replicas", "1 to 128"),
@@ -109,7 +112,8 @@ def test_a_setting_that_cannot_be_used_is_refused_in_one_line(
     arguments: list[str], field: str, remedy: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """In this process, for they are many; those below are refused as a user calls."""
-    line = only_line(dispatch(["run", *arguments]), *capfd.readouterr())
+    simulator = [] if OWN_SERVER.intersection(arguments) else ["--engine", "sim"]
+    line = only_line(dispatch(["run", *simulator, *arguments]), *capfd.readouterr())
     assert field in line
     assert remedy in line
 
@@ -214,7 +218,8 @@ def test_a_test_request_that_fails_is_refused() -> None:
 )
 def test_a_file_that_is_no_sharegpt_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "s.json").write_bytes(content)
-    line = refused("run", "--dataset-name", "sharegpt", "--dataset-path", "s.json", cwd=tmp_path)
+    data = ("--dataset-name", "sharegpt", "--dataset-path", "s.json")
+    line = refused("run", "--engine", "sim", *data, cwd=tmp_path)
     assert said in line
 
 

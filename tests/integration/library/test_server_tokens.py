@@ -235,7 +235,11 @@ async def test_a_callers_own_prompts_cannot_be_made_to_a_measure() -> None:
 async def test_the_simulator_counts_what_was_planned() -> None:
     for counts in ("raw", "server"):
         settings = loadgen.RunSettings(
-            request_rate=100, num_prompts=5, random_input_len=9, input_len_counts=counts
+            engine="sim",
+            request_rate=100,
+            num_prompts=5,
+            random_input_len=9,
+            input_len_counts=counts,
         )
         data = (await loadgen.run(settings)).data
         assert check(data)["ok"] is True

@@ -205,7 +205,7 @@ def test_a_cut_off_file_is_warned_of_and_shown(
     ("arguments", "field", "remedy"),
     [
         (["--numprompts", "3"], "--numprompts", "did you mean --num-prompts?"),
-        (["--num-prompts", "0"], "--num-prompts", "above 0"),
+        (["--num-prompts", "0"], "--num-prompts", "1 to 50,000,000"),
         (["--nonsense"], "--nonsense", "loadgen dataset --help"),
         (["--base-url", "http://x"], "--base-url", "leave it out: nothing is sent here"),
         (["--rate", "3"], "--rate", "leave it out: nothing is sent here"),

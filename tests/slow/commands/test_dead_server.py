@@ -81,7 +81,9 @@ def test_a_closed_loop_waits_after_a_refused_connection(tmp_path: Path) -> None:
 def test_dead_target_of_two_does_not_end_the_run(tmp_path: Path) -> None:
     with (
         served() as (other, _),
-        killed("--duration", "8", "--base-url", other, cwd=tmp_path) as run,
+        killed(
+            *("--duration", "8", "--base-url", other, "--balance", "round-robin"), cwd=tmp_path
+        ) as run,
     ):
         run.communicate(timeout=60)
     own = read(tmp_path)["loadgen"]

@@ -22,8 +22,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("flags", "field"),
     [
-        (["--request-rate", "1,x"], "--request-rate/--rate: "),
-        (["--request-rate", "1,"], "--request-rate/--rate: "),
+        (["--request-rate", "1,x"], "--request-rate: "),
+        (["--request-rate", "1,"], "--request-rate: "),
         (["--rate", "1,-2"], "--request-rate: "),
         (["--max-concurrency", "1,2.5"], "--max-concurrency: "),
         (["--rate", "1,2", "--max-concurrency", "2,3"], "--max-concurrency: "),

@@ -135,7 +135,7 @@ def test_a_killed_command_leaves_what_its_workers_have_written(state: Path) -> N
             ["--workers", "3", "--max-concurrency", "2"],
             "--workers: 3 processes cannot share 2 requests in flight",
         ),
-        (["--workers", "2", "--capture", "c.jsonl"], "--capture: given together with --workers"),
+        (["--workers", "2", "--capture", "c.jsonl"], "--capture: given for several processes"),
     ],
 )
 def test_settings_that_workers_cannot_share_are_refused(given: list[str], said: str) -> None:

@@ -115,13 +115,13 @@ def test_files_and_log_are_readable_by_owner_only(tmp_path: Path) -> None:
 
 
 def test_environment_has_variables_and_tag_but_no_api_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
     with Launcher().begin(Fake(), MODEL, {"SOME_KNOB": 3}) as server:
         variables = Path(f"/proc/{server.pid}/environ").read_text().split("\0")
     assert {"SOME_KNOB=3", f"LOADGEN_RUN_ID={server.run_id}", f"PATH={os.environ['PATH']}"} <= set(
         variables
     )
-    assert not any("secret" in variable for variable in variables)
+    assert not any("sk-of-nobody" in variable for variable in variables)
 
 
 @pytest.fixture
