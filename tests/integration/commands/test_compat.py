@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli import compat
+from loadgen.cli.compat import vllm
 from loadgen.cli.flags import run_parser
 from loadgen.cli.translate import TOOLS
 from loadgen.config import presets
@@ -22,6 +23,8 @@ from tests.helpers.source import ROOT
 from tests.integration.commands import migrating
 
 # SGLang's flags that people's scripts have, and none of the releases that were read.
+# Names of vLLM's flags as many published commands shorten them.
+SHORTENED = {flag.name for flag in vllm.SHORTENED_FLAGS}
 IN_SCRIPTS = {"--trust-remote-code", "--gsp-prewarm-prefixes", "--gsp-prewarm-concurrency"}
 TOKENIZER = ROOT / "engines" / "sim" / "tokenizer.json"
 PAGES = ROOT / "tests/data/pages"
@@ -56,6 +59,7 @@ def test_the_document_lists_every_flag_of_vllm() -> None:
 @pytest.mark.parametrize("name", list(migrating.MEANINGS))
 def test_a_meaning_is_that_of_an_accepted_flag(name: str | None) -> None:
     accepted = {flag.name for flag in compat.tool_of(name).flags if flag.convert is not None}
+    accepted -= SHORTENED
     shared = {} if name != "inferencex" else migrating.MEANINGS[None]  # it has most of vLLM's
     assert accepted <= migrating.MEANINGS[name].keys() <= accepted | shared.keys()
 
@@ -68,7 +72,7 @@ def flags_of(*tools: str) -> set[str]:
 def test_every_flag_exists_in_some_release_of_the_tool(
     tools: tuple[str, ...], name: str | None
 ) -> None:
-    had = flags_of(*tools) | IN_SCRIPTS
+    had = flags_of(*tools) | IN_SCRIPTS | SHORTENED
     assert [flag.name for flag in compat.tool_of(name).flags if flag.name not in had] == []
 
 
@@ -76,7 +80,8 @@ def test_every_flag_exists_in_some_release_of_the_tool(
 def test_every_flag_of_the_tool_may_be_abbreviated(
     tools: tuple[str, ...], name: str | None
 ) -> None:
-    assert compat.tool_of(name).names == flags_of(*tools) | (IN_SCRIPTS if name else set())
+    others = IN_SCRIPTS if name else SHORTENED
+    assert compat.tool_of(name).names == flags_of(*tools) | others
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])

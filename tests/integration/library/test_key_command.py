@@ -109,7 +109,9 @@ async def test_refused_requests_succeed_with_the_next_key_if_they_are_sent_again
             settings(url, api_key_command=counting("echo key-$N"), retry="401", num_prompts=15)
         )
     assert (result.numbers.completed, result.key_renewals) == (15, 1)
-    assert gate.keys["/v1/chat/completions", "Bearer key-1"] > 11  # with the preflight, and refused
+    assert (
+        gate.keys["/v1/chat/completions", "Bearer key-1"] > 10
+    )  # 10 that it accepts, and refused ones
 
 
 async def test_a_key_is_renewed_before_it_ends(counting) -> None:
