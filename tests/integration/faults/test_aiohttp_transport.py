@@ -217,12 +217,12 @@ async def measured(
     return result, list(RecordFile(folder / transport)), Truth.fetch(server.url)
 
 
-def added_ms(records: list[Record], truth: Truth) -> Float64s:
+def added_ms(records: list[Record], truth: Truth) -> tuple[Float64s, float]:
     """What the client and the way to it add to the median TTFT, TPOT and E2EL, ms: from sent, and
     from when the server had read a request and wrote its tokens.
 
-    The tokens lie within their bounds; few of those that were read may have waited longer than
-    the loop probe has seen.
+    Also the share of tokens that lie within their bounds; few of those that were read may have
+    waited longer than the loop probe has seen.
     """
     places = {number: place for place, number in enumerate(truth.number.tolist())}
     told, true, is_covered = [], [], list[bool]()
@@ -239,9 +239,8 @@ def added_ms(records: list[Record], truth: Truth) -> Float64s:
         ):
             span_ns = at_ns[-1] - at_ns[0]
             found.append((at_ns[0] - since_ns, span_ns / (LENGTH - 1), at_ns[-1] - since_ns))
-    assert np.mean(is_covered) >= COVERED
     medians: Float64s = (np.median(told, axis=0) - np.median(true, axis=0)) / MS
-    return medians
+    return medians, float(np.mean(is_covered))
 
 
 def test_both_transports_agree_where_the_truth_is_known(metronome: Process, tmp_path: Path) -> None:
@@ -266,10 +265,13 @@ def test_both_transports_agree_where_the_truth_is_known(metronome: Process, tmp_
         assert compiled.tokens.user_stamped_events == 0
         assert plain.tokens.user_stamped_events == plain.tokens.token_events == REQUESTS * LENGTH
         assert plain.tokens.unbounded_events == 0
-        of_compiled, of_plain = (added_ms(records, truth) for _, records, truth in runs)
-        if np.max(np.abs(of_plain - of_compiled)) <= MAX_APART_MS:
+        (of_compiled, covered), (of_plain, plain_covered) = (
+            added_ms(records, truth) for _, records, truth in runs
+        )
+        is_near = np.max(np.abs(of_plain - of_compiled)) <= MAX_APART_MS
+        if is_near and min(covered, plain_covered) >= COVERED:
             break
-        assert left, (of_compiled, of_plain)
+        assert left, (of_compiled, of_plain, covered, plain_covered)
 
 
 def test_the_report_says_which_transport_it_was(metronome: Process, tmp_path: Path) -> None:
