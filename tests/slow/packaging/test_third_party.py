@@ -179,7 +179,9 @@ class Signed(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.timeout(300)
 def test_the_api_of_the_example_signs_all_requests(tmp_path: Path) -> None:
-    site = installed({path.name: path.read_text() for path in SIGV4.iterdir()}, tmp_path)
+    site = installed(
+        {path.name: path.read_text() for path in SIGV4.iterdir() if path.is_file()}, tmp_path
+    )
     keys = {"ACCESS_KEY_ID": "id", "SECRET_ACCESS_KEY": "secret", "REGION": "us-west-2"}
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Signed) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
