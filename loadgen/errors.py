@@ -62,6 +62,16 @@ _EDGE = "\0"  # around the name of a setting; no argument and no name of a file 
 _spelling = Spelling()  # of this process, for errors without one of their own
 
 
+def spell(text: str, spelling: Spelling | None = None) -> str:
+    """Return a text with the settings that it names spelled, for texts that no error holds.
+
+    Args:
+        text: The text, with references to settings.
+        spelling: How; None: as all errors of this process do.
+    """
+    return (spelling or _spelling).text(text)
+
+
 class LoadgenError(Exception):
     """Base class of all errors that loadgen raises.
 
@@ -73,7 +83,7 @@ class LoadgenError(Exception):
 
     def spelled(self, text: str) -> str:
         """Return a text with the settings as the reader of this error writes them."""
-        return (self.spelling or _spelling).text(text)
+        return spell(text, self.spelling)
 
     def __str__(self) -> str:
         return self.spelled(super().__str__())

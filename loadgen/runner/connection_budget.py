@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.keep_alive import SAFE_AGE_NS
-from loadgen.errors import BadInput, setting
+from loadgen.errors import BadInput, setting, spell
 from loadgen.util import machine, source_address
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import plural
@@ -83,7 +83,7 @@ class ConnectionBudget(Struct, frozen=True):
                 "some %s requests are likely to be in flight at once, and %s: those beyond "
                 "will fail; %s"
             )
-            logger.warning(text, likely, problem, remedy)
+            logger.warning(text, likely, problem, spell(remedy))
 
     def warm_count(self, output_tokens: float = 0.0) -> int:
         """Return how many connections this worker opens before the clock starts: its share of

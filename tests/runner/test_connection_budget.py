@@ -224,3 +224,11 @@ def test_likely_excess_of_connections_warns_with_the_remedy(
         in caplog.text,
         "ulimit -n 2000" in caplog.text,
     ] == [warned, warned]
+
+
+@pytest.mark.integration
+def test_a_warning_names_settings_as_their_reader_writes_them(monkeypatch, caplog):
+    allow(monkeypatch, 5000, ports=600)
+    settings = RunSettings(base_url=ELSEWHERE, num_prompts=10_000, request_rate=500.0)
+    ConnectionBudget(settings, Schedule.from_settings(settings, 0)).warn(75)
+    assert "give further addresses of this machine with --source-address, or widen" in caplog.text
