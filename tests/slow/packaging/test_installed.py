@@ -42,10 +42,7 @@ def built(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     """The wheel, and what the build printed: of the C that the build of this environment left
     beside the same sources, since to translate them again takes longer than to compile them.
     """
-    folder = tmp_path_factory.mktemp("unpacked")
-    with tarfile.open(source) as archive:
-        archive.extractall(folder, filter="data")
-    (unpacked,) = folder.iterdir()
+    unpacked = wheels.unpack(source, tmp_path_factory.mktemp("unpacked") / "source")
     for module in COMPILED:
         translated = Path("loadgen", *module.split(".")).with_suffix(".c")
         shutil.copy(ROOT / translated, unpacked / translated)
