@@ -16,7 +16,7 @@ import pytest
 from deploy import wheels
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
-from tests.slow.packaging import building
+from tests.slow.packaging import building, smoke
 from tests.slow.packaging.smoke import COMPILED
 
 BIN = Path(sys.executable).parent
@@ -103,30 +103,21 @@ def test_the_wheel_works_where_it_is_installed(wheel: Path, tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path / "site"))
-    run = [
-        "-m",
-        "loadgen",
-        "run",
-        "--engine",
-        "sim",
-        "--num-prompts",
-        "5",
-        "--max-concurrency",
-        "2",
-        "--random-input-len",
-        "8",
-    ]
+    # Also where the working folder has other modules of these names, as a checkout does.
+    other = tmp_path / "checkout/loadgen"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise SystemExit('this is not what is installed')")
     done = subprocess.run(
-        [sys.executable, *run],
-        cwd=tmp_path,
+        [sys.executable, smoke.__file__],
+        cwd=other.parent,
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "Successful requests:                     5" in done.stdout
+    assert done.stdout.startswith("loadgen runs on Python")
 
 
 @pytest.mark.parametrize("where", ["root", "elsewhere"])
