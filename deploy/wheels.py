@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -161,6 +160,20 @@ def download(project: str, folder: Path) -> Path:
     return fetched
 
 
+def unpack(archive: Path, source: Path) -> Path:
+    """Unpack a source distribution into a new folder, without the one folder that is in it.
+
+    Returns:
+        The new folder.
+    """
+    source.mkdir(parents=True)  # by tar: tarfile warns without a filter, which 3.11.2 does not know
+    subprocess.run(
+        ["tar", "-xzf", archive, "--strip-components=1", "-C", source],
+        check=True,
+    )
+    return source
+
+
 def translate(archive: Path, folder: Path) -> dict[str, Path]:
     """Unpack a source distribution into a folder: to `source`, with the C of its modules, and the
     other files of a wheel to `tree`.
@@ -168,10 +181,7 @@ def translate(archive: Path, folder: Path) -> dict[str, Path]:
     Returns:
         The C of each module, by the module's name.
     """
-    with tarfile.open(archive) as opened:
-        opened.extractall(folder, filter="data")
-    (unpacked,) = folder.iterdir()
-    source, tree = unpacked.rename(folder / "source"), str(folder / "tree")
+    source, tree = unpack(archive, folder / "source"), str(folder / "tree")
     for command, option in (("build_py", "--build-lib"), ("dist_info", "--output-dir")):
         _python("-Wignore", "setup.py", "--quiet", command, option, tree, cwd=source)
     modules = (line.split() for line in _python("-Wignore", "-c", MODULES, cwd=source).splitlines())

@@ -5,6 +5,7 @@ A pod has an address, processes, /tmp and /dev/shm of its own. Needs root, and R
 """
 
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -20,7 +21,6 @@ import pytest
 from tests.helpers.command_line import environment, served
 from tests.helpers.source import ROOT
 
-pytest.importorskip("ray", reason="pip install ray")
 pytestmark = [pytest.mark.release, pytest.mark.timeout(600)]
 
 SCRIPT = ROOT / "deploy/kubernetes/indexed/pod.sh"
@@ -36,8 +36,8 @@ def ip(command: str) -> None:
 @pytest.fixture
 def network() -> Iterator[None]:
     """A bridge with the server's address, and a namespace on it for each pod."""
-    if os.geteuid():
-        pytest.skip("network namespaces need root")
+    assert os.geteuid() == 0, "network namespaces need root"
+    assert importlib.util.find_spec("ray"), "pip install ray"
     with contextlib.ExitStack() as stack:
         ip(f"link add {BRIDGE} type bridge")
         stack.callback(ip, f"link delete {BRIDGE}")

@@ -72,10 +72,10 @@ def test_pods_meet_the_restricted_security_standard(route: str) -> None:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_pods_have_whole_cores_and_the_image_of_this_version(route: str) -> None:
-    image = f"registry.example.com/loadgen:{__version__}" + ("-ray" if route != "job" else "")
+    image = f"/loadgen:{__version__}" + ("-ray" if route != "job" else "")
     for pod in pods(route):
         for container in pod["containers"]:
-            assert container["image"] == image
+            assert container["image"].endswith(image)
             limits = container["resources"]["limits"]
             assert limits == container["resources"]["requests"]
             assert int(limits["cpu"]) >= 1

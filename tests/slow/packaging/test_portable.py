@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from deploy import pythons
 from tests.helpers.command_line import SHORT, TOKENIZER, environment, served
 from tests.helpers.source import ROOT, compiled
 from tests.slow.packaging.building import called
@@ -30,14 +31,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with this package, of which the modules that ask for Linux are compiled without."""
     folder = tmp_path_factory.mktemp("portable")
     shutil.copytree(ROOT / "loadgen", folder / "loadgen", ignore=shutil.ignore_patterns("*.c"))
+    # Debian's pyconfig.h is empty where __linux__ is not defined.
+    headers = folder / "headers"
+    pythons.Python(sys.executable).copy_headers(headers)
     (folder / "sitecustomize.py").write_text(OTHER_SYSTEM)
 
     def compile_module(module: Path) -> None:
         place = (folder / module).with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
         flags = ["-shared", "-fPIC", "-O1", "-DCYTHON_WITHOUT_ASSERTIONS", *NOT_LINUX]
-        include = f"-I{sysconfig.get_paths()['include']}"
         source = str(ROOT / module.with_suffix(".c"))
-        called(os.environ.get("CC", "cc"), *flags, include, source, "-o", str(place))
+        called(os.environ.get("CC", "cc"), *flags, f"-I{headers}", source, "-o", str(place))
 
     modules = [Path(*parts) for parts in compiled()]
     asking = [

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -37,13 +38,16 @@ def test_links_and_modules_of_a_page_exist(page: str) -> None:
 
 
 def test_places_to_fill_are_listed_for_whoever_releases() -> None:
-    """No address of the project is known yet: neither its repository nor its index page."""
-    listed = (ROOT / "deploy/README.md").read_text()
-    assert "urls" not in PROJECT
-    assert "[project.urls]" in listed
-    for file in ("action.yml", "examples/github-action.yml", "docs/ci.md", "CITATION.cff"):
-        if "OWNER" in (ROOT / file).read_text():
-            assert f"`{file}`" in listed, file
+    """No address is known yet: of the project's repository, its index page, its images."""
+    steps = ROOT / "deploy/README.md"
+    listed = steps.read_text()
+    assert "urls" in PROJECT or "`[project.urls]`" in listed
+    texts = [path for path in ROOT.iterdir() if path.suffix in (".cff", ".md", ".yml")]
+    texts += [path for name in ("deploy", "docs", "examples") for path in (ROOT / name).rglob("*")]
+    for path in {*filter(Path.is_file, texts)} - {steps}:
+        if re.search(rb"OWNER/loadgen|registry\.example\.com", path.read_bytes()):
+            place = path.relative_to(ROOT)
+            assert any(f"`{name}`" in listed for name in (place, *place.parents)), place
 
 
 def test_pages_are_listed_once_for_language_models() -> None:
