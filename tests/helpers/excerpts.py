@@ -11,7 +11,9 @@ from loadgen.errors import BadInput
 from loadgen.lab.audit import Finding, audit, grouped
 from tests.helpers.source import ROOT
 
-EXCERPTS = json.loads((ROOT / "tests" / "data" / "excerpts" / "excerpts.json").read_text())
+DATA = ROOT / "tests" / "data" / "excerpts"
+EXCERPTS = json.loads((DATA / "excerpts.json").read_text())
+FROZEN = json.loads((DATA / "frozen.json").read_text())
 SERVE = {
     "SGLang": "python3 -m sglang.launch_server --model-path",
     "vLLM": "vllm serve",
