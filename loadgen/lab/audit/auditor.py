@@ -13,7 +13,7 @@ from loadgen.lab.audit.files import results
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.page import Page
 from loadgen.lab.audit.published import Published
-from loadgen.lab.audit.rules import OF_PAGES, OF_RESULTS
+from loadgen.lab.audit.rules import OF_PAGES, OF_RESULTS, OF_STUDIES
 from loadgen.lab.audit.study import PublishedStudy
 
 
@@ -59,21 +59,25 @@ def audit_file(path: str) -> AuditedFile:
             each line.
 
     Raises:
-        BadInput: It cannot be read, or has no result and no table.
+        BadInput: It cannot be read, or has nothing that can be checked.
     """
     text = read(path)
     if text.lstrip()[:1] in ("{", "["):
         published = results(path, text)
         return AuditedFile(path, published, list(chain.from_iterable(map(audit_result, published))))
     page = Page(path, text)
-    if not page.results and not page.tables:
+    if not (page.results or page.measured or any(table.changes for table in page.tables)):
         raise BadInput(
-            (), f"{path} has no block of results and no table", "name a page or a result"
+            (),
+            f"{path}: nothing here that I can check: no block of results, and no table of "
+            "numbers that I know",
+            "name a page or a result that has one",
         )
     study = PublishedStudy(page)
     inconsistencies = [
-        *chain.from_iterable(map(audit_result, page.results)),
+        *chain.from_iterable(map(audit_result, [*page.results, *page.measured])),
         *chain(*(rule(study) for rule in OF_PAGES)),
+        *chain(*(rule(study) for rule in OF_STUDIES if study.compares)),
     ]
     return AuditedFile(path, page.results, inconsistencies)
 
@@ -113,7 +117,7 @@ def audit(*paths: str) -> list[Finding]:
     and their lines.
 
     Raises:
-        BadInput: One of them cannot be read, or has no result and no table.
+        BadInput: One of them cannot be read, or has nothing that can be checked.
     """
     inconsistencies = findings([audit_file(path) for path in paths])
     return sorted(

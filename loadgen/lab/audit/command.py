@@ -32,6 +32,8 @@ LAUNCHES = {
     ("mindie", "serve"): "MindIE",
     ("llama-server",): "llama.cpp",
 }
+# Engines that serve one model, and answer a request that names another one.
+ANY_MODEL = {"SGLang", "TensorRT-LLM", "llama.cpp"}
 MODEL_FLAGS = ("model-path", "model", "m", "hf")
 ADDRESS = ("host", "port", "served_name", "api-key")  # without effect on speed
 # How the server reads requests and names what it answers: without them some models are not served
@@ -123,11 +125,11 @@ class ServingCommand:
     @property
     def served_name(self) -> str:
         """The model's name in requests; empty where the server takes any, or nothing tells."""
+        if self.engine in ANY_MODEL:
+            return ""
         flags = engine_flags(self.engine)
         named = {flags.setting(name, value)[0]: value for name, value in self.flags.items()}
-        if self.engine == "SGLang":
-            return ""
-        return named.get("served_name", self.name if self.engine == "TensorRT-LLM" else self.model)
+        return named.get("served_name", self.model)
 
     @property
     def port(self) -> str:

@@ -25,6 +25,7 @@ ROWS = {
     "Benchmark duration (s)": "duration_s",
     "Total input tokens": "input_tokens",
     "Total generated tokens": "output_tokens",
+    "Total generated tokens (retokenized)": "retokenized",
     "Request throughput (req/s)": "requests_per_s",
     "Output token throughput (tok/s)": "output_per_s",
     "Peak output token throughput (tok/s)": "peak_output_per_s",
@@ -35,7 +36,7 @@ ROWS = {
     "Input token throughput (tok/s)": "input_per_s",
     "Concurrency": "mean_in_flight",
 }
-BLOCK_COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens"}
+BLOCK_COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens", "retokenized"}
 LATENCIES = {
     "TTFT": "ttft",
     "TPOT": "tpot",

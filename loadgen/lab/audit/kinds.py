@@ -174,6 +174,9 @@ KINDS = {
         "itl-diluted-itl-bundled",
     ),
     "itl-stalled": Kind("server stood still", "A few long gaps hold most of the time."),
+    "retokenized": Kind(
+        "tokens that no text has", "The tool counted other tokens than the text of the replies has."
+    ),
     "peak-concurrency": Kind(
         "more requests than allowed", "More requests were counted in flight than the cap allows."
     ),

@@ -8,13 +8,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from loadgen.lab.audit.command import LAUNCHES, ServingCommand, serving_command
 from loadgen.lab.audit.files import blocks
 from loadgen.lab.audit.finding import Place
+from loadgen.lab.audit.measured_table import measured
 from loadgen.lab.audit.shell import Flaw, shell_commands
 from loadgen.lab.audit.table import NO_TABLE, Row, Table, tables
-from loadgen.lab.audit.workload import client_command, workloads
+from loadgen.lab.audit.workload import ClientCommand, client_command, workloads
 
 LONG = 300  # characters; a longer line is no place, and may hold headings
 FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
@@ -69,6 +71,7 @@ class Section:
 
 
 NOWHERE = Section(0, "", -1, -1)  # contains nothing
+Item = TypeVar("Item", ServingCommand, ClientCommand)
 
 
 class Page:
@@ -80,6 +83,7 @@ class Page:
         prose: As long as the text, fences blanked out but for their marks.
         sections, tables, results, commands: What is in it, in its order; commands start engines,
             results are blocks.
+        measured: The results that its tables print.
         clients: Its commands that send a load.
         workloads: The loads that it announces.
         flaws: What of its scripts bash reads otherwise than it looks.
@@ -97,6 +101,7 @@ class Page:
         self.sections = list(_sections(self.prose))
         self.tables = list(tables(self.prose))
         self.results = list(blocks(text, self.place))
+        self.measured = [result for table in self.tables for result in measured(table, self.place)]
         lines = []
         for fence in FENCE.finditer(text):
             if fence[1] in SHELLS and "Successful requests" not in fence[2]:
@@ -139,6 +144,16 @@ class Page:
     def section(self, at: int, level: int = 6) -> Section:
         """The innermost section that a character is in, of no deeper level than this."""
         return next((s for s in reversed(self.sections) if at in s and s.level <= level), NOWHERE)
+
+    def near(self, items: Sequence[Item], at: int) -> list[Item]:
+        """Those of the items that stand before a character, under the innermost heading that has
+        any.
+        """
+        before = [item for item in items if item.at < at]
+        for section in [section for section in reversed(self.sections) if at in section]:
+            if inside := [item for item in before if item.at in section]:
+                return inside
+        return before
 
     def titled(self, word: str) -> tuple[str, int] | None:
         """What the first section says whose title begins with a word, the rest of its title

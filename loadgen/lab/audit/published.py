@@ -29,7 +29,8 @@ class Published:
     """One result.
 
     Its numbers are `ok`, `failed` and `cap` (requests), `rate` (requests/s that were asked for, if
-    limited), `duration_s`, `input_tokens`, `output_tokens`, `requests_per_s`, `input_per_s`,
+    limited), `duration_s`, `input_tokens`, `output_tokens`, `retokenized` (tokens of the text of
+    the replies), `requests_per_s`, `input_per_s`,
     `output_per_s`, `total_per_s`, `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and
     latencies such as `mean_ttft_ms`, `median_itl_ms`, `p99_e2el_ms`, with vLLM's meanings. What was
     not printed, or as n/a, is not among them.

@@ -10,6 +10,10 @@ from loadgen.engines.kinds.flag_syntax import is_flag
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # A JSON object outside of quotes: bash takes its quotes, and splits it where it has a comma.
 BARE_JSON = re.compile(r"(?<![^\s=])\{(?=[^\s}]*\")\S*\}(?!\S)")
+# An array, and where its words are put.
+ARRAY = re.compile(r"(?m)^[ \t]*(\w+)\+?=\(((?:[^)\"']|\"[^\"]*\"|'[^']*')*)\)[ \t]*$")
+COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
+EXPANSION = re.compile(r"\"?\$\{(\w+)\[[@*]\]\}\"?")
 _PREFIXES = {"docker", "podman", "sudo", "nohup", "env", "numactl", "exec", "time"}
 
 
@@ -62,14 +66,19 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
             browser.
         at: How far into the page it begins, in characters.
     """
+    arrays = {
+        array[1]: " ".join(COMMENT.sub("", array[2]).split()) for array in ARRAY.finditer(text)
+    }
+    text = ARRAY.sub(lambda array: re.sub(r"[^\n]", " ", array[0]), text)
     exported: dict[str, str] = {}
     pending: tuple[str, int] | None = None  # of an export that no command has followed
     for line in _whole_commands(text):
-        quoted = BARE_JSON.sub(lambda match: shlex.quote(match[0]), line.text)
+        whole = EXPANSION.sub(lambda match: arrays.get(match[1], match[0]), line.text)
+        quoted = BARE_JSON.sub(lambda match: shlex.quote(match[0]), whole)
         try:
             parts = shlex.split(quoted, comments=True)
         except ValueError:  # a quote that is never closed
-            parts = line.text.split()
+            parts = whole.split()
         env, words = _variables(parts)
         start = at + line.at
         printed = " ".join(line.text.split())

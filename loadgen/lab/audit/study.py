@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from loadgen.lab.audit.command import NO_COMMAND, ServingCommand
 from loadgen.lab.audit.engine_flags import TABLES
@@ -101,6 +101,12 @@ class PublishedArm:
         return same_load and all(self.result[name] == other.result[name] for name in names)
 
 
+def akin(name: str, subject: str) -> bool:
+    """Whether one is the other, or a variant of it: the same name with more behind a dash."""
+    longer, shorter = sorted((name.lower(), subject.lower()), key=len, reverse=True)
+    return longer == shorter or longer.startswith((f"{shorter}-", f"{shorter}_"))
+
+
 class PublishedStudy:
     """A page, understood.
 
@@ -178,6 +184,12 @@ class PublishedStudy:
         block has them.
         """
         return any(arm.result.starts > 1 for arm in self.arms)
+
+    @property
+    def compares(self) -> bool:
+        """Whether the page tries configurations of one model in stages; a recipe does not."""
+        served = [arm.command.name.lower() for arm in self.tried if arm.command]
+        return any(len(served) <= 2 * sum(map(partial(akin, name), served)) for name in served)
 
     @cached_property
     def tried(self) -> list[PublishedArm]:

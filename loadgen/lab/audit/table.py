@@ -25,7 +25,11 @@ LABELS = {
         ("mean", "median", "p90", "p95", "p99"), ("ttft", "tpot", "itl", "e2el")
     )
 }
-SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{3,}:?[ \t]*\|)+")
+SEPARATOR = re.compile(r"\|(?:[ \t]*:?-{2,}:?[ \t]*\|)+")
+HTML = re.compile(r"(?is)<table\b.*?</table>")
+HTML_ROW = re.compile(r"(?is)<tr\b.*?(?=<tr\b|</table>)")
+HTML_CELL = re.compile(r"(?is)<t[dh]\b[^>]*>(.*?)(?=</?t[dhr]\b|\Z)")
+TAG = re.compile(r"<[^>]*>")
 MAX_HEADER = 4000  # characters before the separator in which a header is looked for
 UNIT = re.compile(r"\s*\((?:ms|s|tok/s|req/s|s/req|%)\)")
 QUANTITY = re.compile(
@@ -140,11 +144,13 @@ class Table:
         columns: The names of its columns but the first.
         rows: Its rows.
         at: How far into the page it begins, in characters.
+        corner: The name of its first column.
     """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     at: int
+    corner: str = ""
 
     @property
     def baseline(self) -> int | None:
@@ -152,6 +158,14 @@ class Table:
         return next(
             (number for number, name in enumerate(self.columns) if BASELINE.match(name)), None
         )
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes that its cells print."""
+        cells = [cell for row in self.rows for cell in row.cells]
+        printed = [cell.change for cell in cells]
+        printed += [quantity.change for cell in cells for quantity in cell.quantities]
+        return [change for change in printed if change is not None]
 
     def pairs(self) -> Iterator[tuple[Row, Cell, Cell, str]]:
         """Each row, its cell of the baseline, and each other cell of it with the name of its
@@ -168,8 +182,12 @@ class Table:
 NO_TABLE = Table((), (), 0)
 
 
+# The texts of the cells of a row, each with how far into the page it begins.
+Texts = list[tuple[str, int]]
+
+
 def tables(text: str) -> Iterator[Table]:
-    """Every table of a text whose fences are blanked out."""
+    """Every table of a text whose fences are blanked out, those in HTML last."""
     for separator in SEPARATOR.finditer(text):
         count = separator[0].count("|") - 1
         cells = rf"\|((?:[^|]*\|){{{count}}})"
@@ -180,19 +198,41 @@ def tables(text: str) -> Iterator[Table]:
         pattern = re.compile(rf"\s*{cells}")
         rows = []
         at = separator.end()
-        columns = tuple(title.strip(" *\n") for title in header[1].split("|")[1:-1])
         while match := pattern.match(text, at):
-            first, *further = match[1].split("|")[:-1]
-            row = []
-            start = match.start(1) + len(first) + 1
-            for column, content in zip(columns, further, strict=False):
-                label = LABELS.get(UNIT.sub("", column).strip().lower(), "")
-                row.append(cell(content, start, label))
-                start += len(content) + 1
-            name = " ".join(first.strip(" *\n").split())
-            rows.append(Row(name, tuple(row), match.start(1)))
+            rows.append(_split(match[1], match.start(1)))
             at = match.end()
-        yield Table(columns, _named(rows), begin + header.start())
+        yield _table(_split(header[1], begin + header.start(1)), rows, begin + header.start())
+    for table in HTML.finditer(text):
+        rows = [
+            [(cell[1], cell.start(1)) for cell in HTML_CELL.finditer(text, *row.span())]
+            for row in HTML_ROW.finditer(text, *table.span())
+        ]
+        rows = [row for row in rows if row]
+        if rows:
+            yield _table(rows[0], rows[1:], table.start())
+
+
+def _split(row: str, at: int) -> Texts:
+    """The cells of a row of Markdown, which ends in a bar."""
+    texts = []
+    for text in row.split("|")[:-1]:
+        texts.append((text, at))
+        at += len(text) + 1
+    return texts
+
+
+def _table(header: Texts, rows: list[Texts], at: int) -> Table:
+    corner, *columns = (TAG.sub("", title).strip(" *\n") for title, _ in header)
+    labels = [LABELS.get(UNIT.sub("", column).strip().lower(), "") for column in columns]
+    read = [
+        Row(
+            " ".join(TAG.sub("", first).strip(" *\n").split()),
+            tuple(cell(*part, label) for label, part in zip(labels, further, strict=False)),
+            begin,
+        )
+        for (first, begin), *further in rows
+    ]
+    return Table(tuple(columns), _named(read), at, corner)
 
 
 def _named(rows: list[Row]) -> tuple[Row, ...]:
@@ -208,7 +248,7 @@ def _named(rows: list[Row]) -> tuple[Row, ...]:
 
 def cell(text: str, at: int, name: str = "") -> Cell:
     """Read a cell that begins at `at`; a number without a label has this name."""
-    bare = re.sub(r"<[^>]*>", lambda tag: " " * len(tag[0]), text)
+    bare = TAG.sub(lambda tag: " " * len(tag[0]), text)
     quantities: list[Quantity] = []
     alone: Change | None = None
     for match in QUANTITY.finditer(bare):

@@ -12,16 +12,32 @@ from urllib.parse import urlsplit
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.shell import ShellCommand, flags_of
 
-# The words with which a client is started, and the port at which it looks for a server unless it is
-# told.
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What a client does unless it is told.
+
+    Attributes:
+        port: Where it looks for a server; empty: nowhere.
+        draws_below: Whether random lengths are drawn from `--random-range-ratio` (0) times what
+            was asked up to that, rather than around it.
+        starts_servers: Whether servers were started for it, at any port: it is loadgen's.
+    """
+
+    port: str
+    draws_below: bool = False
+    starts_servers: bool = False
+
+
+# By the words with which a client is started.
 CLIENTS = {
-    ("vllm", "bench", "serve"): "8000",
-    ("python3", "-m", "sglang.bench_serving"): "30000",
-    ("python", "-m", "sglang.bench_serving"): "30000",
-    ("python3", "benchmark_serving.py"): "8000",
-    ("python", "benchmark_serving.py"): "8000",
-    ("guidellm", "benchmark"): "",
-    ("loadgen", "run"): "8000",
+    ("vllm", "bench", "serve"): Client("8000"),
+    ("python3", "-m", "sglang.bench_serving"): Client("30000", draws_below=True),
+    ("python", "-m", "sglang.bench_serving"): Client("30000", draws_below=True),
+    ("python3", "benchmark_serving.py"): Client("8000"),
+    ("python", "benchmark_serving.py"): Client("8000"),
+    ("guidellm", "benchmark"): Client(""),
+    ("loadgen", "run"): Client("8000", starts_servers=True),
 }
 MAX_LENGTH_ERROR = 0.05  # relative: what mean lengths may be off what was asked, by tokenizers
 TEMPLATE_TOKENS = 64  # tokens that a chat template may add to a prompt
@@ -47,6 +63,8 @@ class AnnouncedWorkload:
         requests: How many are sent; None: unknown.
         rate: Requests per second that are offered; None: unknown, or all at once.
         cap: The most that may be in flight; None: unknown.
+        least: The shortest lengths that are drawn, as a share of `input_tokens` and
+            `output_tokens`.
     """
 
     name: str
@@ -56,14 +74,19 @@ class AnnouncedWorkload:
     requests: int | None = None
     rate: float | None = None
     cap: int | None = None
+    least: float = 1.0
 
     def fits(self, result: Published) -> bool:
         """Whether a result can be of this workload, by the lengths of its requests."""
         is_comparable = self.input_tokens is not None and result.per_request() is not None
-        return is_comparable and not length_mismatch(result, self.input_tokens, self.output_tokens)
+        return is_comparable and not length_mismatch(
+            result, self.input_tokens, self.output_tokens, self.least
+        )
 
 
-def length_mismatch(result: Published, input_tokens: int | None, output_tokens: int | None) -> str:
+def length_mismatch(
+    result: Published, input_tokens: int | None, output_tokens: int | None, least: float = 1.0
+) -> str:
     """Return which mean lengths of a result are not those of a load: "prompts" or "replies"; empty:
     both may be.
 
@@ -71,6 +94,7 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
         result: The result.
         input_tokens: Of each prompt; None: of many lengths.
         output_tokens: Of each reply, which may end early; None: of many lengths.
+        least: The shortest prompt that is drawn, as a share of `input_tokens`.
     """
     lengths = result.per_request()
     longest = 1 + MAX_LENGTH_ERROR
@@ -78,7 +102,7 @@ def length_mismatch(result: Published, input_tokens: int | None, output_tokens: 
         return ""
     prompt, reply = lengths
     if input_tokens is not None:
-        shortest = (1 - MAX_LENGTH_ERROR) * input_tokens
+        shortest = (1 - MAX_LENGTH_ERROR) * least * input_tokens
         if not shortest <= prompt <= longest * input_tokens + TEMPLATE_TOKENS:
             return "prompts"
     return "replies" if output_tokens is not None and reply > longest * output_tokens else ""
@@ -92,15 +116,13 @@ class ClientCommand:
         flags: Their values by name, without dashes before them, with dashes in them.
         text: As printed, on one line.
         at: How far into the page it stands, in characters.
-        default_port: The port that it takes unless a flag says; empty where there is none.
-        starts_servers: Whether servers were started for it, at any port: it is loadgen's.
+        tool: What it does unless a flag says.
     """
 
     flags: Mapping[str, str]
     text: str
     at: int
-    default_port: str
-    starts_servers: bool = False
+    tool: Client
 
     @property
     def model(self) -> str:
@@ -116,12 +138,19 @@ class ClientCommand:
         url = self.flags.get("base-url") or self.flags.get("target", "")
         if "$" in url:
             return ""
-        return str(urlsplit(url).port or "") if url else self.flags.get("port", self.default_port)
+        return str(urlsplit(url).port or "") if url else self.flags.get("port", self.tool.port)
 
     @property
     def dataset(self) -> str:
         """The name of its data set."""
         return self.flags.get("dataset-name", "")
+
+    @property
+    def least(self) -> float:
+        """The shortest random lengths that it draws on average, as a share of what is asked."""
+        ratio = self.flags.get("random-range-ratio", "0")
+        share = float(ratio) if re.fullmatch(r"\d*\.?\d+", ratio) else 0.0
+        return share if self.tool.draws_below else max(0.0, 1 - share)
 
     def number(self, *names: str) -> int | None:
         """The first of these flags that has a whole number."""
@@ -132,7 +161,7 @@ class ClientCommand:
 
 def client_command(line: ShellCommand) -> ClientCommand | None:
     """The load that a command sends; None if it is another command."""
-    for client, port in CLIENTS.items():
+    for client, tool in CLIENTS.items():
         words = line.words
         is_script = len(words) >= len(client) and client[-1].endswith(".py")
         # A script may be named with its folder.
@@ -140,7 +169,7 @@ def client_command(line: ShellCommand) -> ClientCommand | None:
             is_script and words[1].rpartition("/")[2] == client[-1]
         ):
             flags, _ = flags_of(words[len(client) :])
-            return ClientCommand(flags, line.text, line.at, port, client == ("loadgen", "run"))
+            return ClientCommand(flags, line.text, line.at, tool)
     return None
 
 
@@ -166,6 +195,7 @@ def workloads(
             client.number("num-prompts", "max-requests"),
             float(rate) if re.fullmatch(r"\d+(\.\d+)?", rate) else None,
             client.number("max-concurrency"),
+            client.least,
         )
     seen: set[int] = set()
     for match in chain(PROSE.finditer(prose), RUN_ON.finditer(prose)):

@@ -26,7 +26,7 @@ def clean(tmp_path: Path) -> str:
 @pytest.fixture
 def noted(tmp_path: Path) -> str:
     path = tmp_path / "noted.md"
-    path.write_text(block(output=10_150, in_flight=10))
+    path.write_text(block(cap=11, in_flight=12))
     return str(path)
 
 
@@ -80,10 +80,10 @@ def test_files_of_one_name_keep_their_folders(
     paths = [tmp_path / folder / "page.md" for folder in ("a", "b")]
     for number, path in enumerate(paths):
         path.parent.mkdir()
-        path.write_text(block(output=10_150 + number, in_flight=10))
+        path.write_text(block(cap=11, in_flight=12 + number))
     dispatch(["audit", *map(str, paths)])
     out = capsys.readouterr().out
-    assert all(f": {path}:16\n" in out for path in paths)
+    assert all(f": {path}:10\n" in out for path in paths)
 
 
 def test_the_page_has_a_summary_and_each_finding_with_its_explanation_and_its_place(
@@ -122,10 +122,10 @@ def test_notes_leave_the_exit_code_alone(
     assert dispatch(["audit", noted]) == 0
     out = capsys.readouterr().out
     name = Path(noted).name
-    assert f"note: too many requests in flight: {name}:16\n  mean TPOT 10 ms: " in out
+    assert f"note: more requests than allowed: {name}:10\n  12 concurrent requests, " in out
     count, following = out.splitlines()[-2:]
     assert count == "1 file: 0 inconsistent, 1 notes"
-    assert following.startswith(f"next: nothing contradicts; begin with {name}:16 (")
+    assert following.startswith(f"next: nothing contradicts; begin with {name}:10 (")
 
 
 def test_readable_files_are_listed_beside_unreadable_ones(
@@ -143,14 +143,14 @@ def test_readable_files_are_listed_beside_unreadable_ones(
 def test_json_is_a_list_of_findings(noted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["audit", "--json", noted]) == 0
     (finding,) = json.loads(capsys.readouterr().out)
-    assert finding.pop("why").startswith("10 req/s x (100 + 10 x 100.50) ms")
+    assert finding.pop("why").startswith("no more than 11 may be in flight at once: ")
     assert finding == {
         "file": noted,
-        "line": 16,
+        "line": 10,
         "within": None,
-        "rule": "in-flight",
-        "says": "mean TPOT 10 ms",
-        "should_be": None,
+        "rule": "peak-concurrency",
+        "says": "12 concurrent requests",
+        "should_be": "at most 11",
         "note": True,
         "also": [],
     }

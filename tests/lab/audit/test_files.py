@@ -136,8 +136,9 @@ def test_the_order_in_which_a_tool_adds_up_is_no_finding(tmp_path: Path) -> None
         ('{"benchmarks": [{"metrics": {}}]}', "is JSON, but not a known result"),
         ('{"completed": 1\n', "page.md:1 is not JSON"),
         ("[" * 100_000, "page.md:1 is not JSON"),
-        ("A page without numbers.\n", "has no block of results and no table"),
-        ("", "has no block of results and no table"),
+        ("A page without numbers.\n", "page.md: nothing here that I can check: no block"),
+        ("", "page.md: nothing here that I can check: no block"),
+        ("| Flag | Default |\n|---|---|\n| a | 1 |\n", "nothing here that I can check"),
     ],
 )
 def test_file_without_result_is_refused_in_one_line(

@@ -50,7 +50,6 @@ GOLDEN = [
     (QWEN_14B, 305, "result-line", "+27.7%", "+27.42 %", "8403.97 / 6595.66"),
     (QWEN_14B, 306, "result-line", "+23.8%", "+24.06 %", "10426.27 / 8403.97"),
     (QWEN_14B, 175, "itl-coalesced", "median ITL 0.12 ms", "", "84.78"),
-    (QWEN_14B, 137, "in-flight", "mean TPOT 235.33", "", "does not match a mean length", NOTE),
     (QWEN_9B, "block 19,", "tpot", "mean TPOT 34.63", "132.57", "4433.02 / 128"),
     (QWEN_9B, "block 21,", "tpot", "mean TPOT 10.21", "69.28", "1021.12 / 100"),
     (

@@ -282,7 +282,7 @@ def test_a_run_without_a_steady_state_is_noted(tmp_path: Path) -> None:
     (finding,) = run(15.0, 5_000)
     assert finding.note
     assert (
-        "answered 6.67 of 10 req/s, and a request took 5.00 s of the 9.9 s of sending"
+        "answered 6.67 of 10 req/s, sent in 9.9 s, and a request took 5.00 s: no steady state"
         in finding.why
     )
     assert run(11.0, 1_100) == []  # it kept up

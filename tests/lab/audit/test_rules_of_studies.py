@@ -296,12 +296,50 @@ def test_a_client_asks_for_the_model_and_the_port_of_its_server(tmp_path: Path) 
         return sorted({(finding.says, finding.should_be) for finding in findings})
 
     assert page(SERVE, "--model acme/Foo-7B") == []
-    assert page(f"{SERVE}-FP8", "--model acme/Foo-7B") == [("acme/Foo-7B-FP8", "acme/Foo-7B")]
+    assert page(f"{SERVE}-FP8", "--model acme/Foo-7B") == [("acme/Foo-7B", "acme/Foo-7B-FP8")]
     assert page(f"{SERVE}-FP8 --served-model-name acme/Foo-7B", "--model acme/Foo-7B") == []
     sglang = "python3 -m sglang.launch_server --model-path acme/Foo-7B"
-    assert page(sglang, "--model acme/Foo-7B") == [("port 30000", "8000")]
+    assert page(sglang, "--model acme/Foo-7B") == [("port 8000", "30000")]
+    trtllm = "trtllm-serve acme/Foo-7B-FP8"  # which answers whatever model is named
+    assert page(trtllm, "--model acme/Foo-7B") == []
     assert page(f"{sglang} --port 8000", "--model acme/Foo-7B") == []
     assert page(sglang, "--model acme/Foo-7B --base-url http://127.0.0.1:30000") == []
+
+
+SECTION = "## {}\n\n```bash\n{}\n```\n\n"
+
+
+def test_a_client_is_held_to_the_servers_beside_it_and_at_its_own_line(tmp_path: Path) -> None:
+    other = SECTION.format("Chat", "vllm serve acme/Foo-7B-FP8 --port 9")
+    beside = SECTION.format("Bench", f"{SERVE} --port 7")
+    client = fence("vllm bench serve --model acme/Foo-7B --port 7", "bash")
+    assert of(tmp_path, "client", f"# Foo\n\n{other}{beside}{client}{fence(block())}") == []
+    page = f"# Foo\n\n{other}## Bench\n\n{client}{fence(block())}"
+    wrong = of(tmp_path, "client", page)
+    assert [(finding.says, finding.should_be, finding.place.line) for finding in wrong] == [
+        ("port 7", "9", 12),
+        ("acme/Foo-7B", "acme/Foo-7B-FP8", 12),
+    ]
+    several = f"# Foo\n\n{other}{SECTION.format('Code', f'{SERVE} --port 7')}## Bench\n\n"
+    assert of(tmp_path, "client", f"{several}{client}{fence(block())}") == []
+
+
+def test_a_page_that_tries_nothing_in_stages_promises_no_model_and_no_load(tmp_path: Path) -> None:
+    load = "vllm bench serve --model acme/Bar-13B --random-input-len 9 --random-output-len 9"
+    text = SECTION.format("Small", SERVE) + SECTION.format("Large", "vllm serve acme/Bar-13B")
+    assert found(tmp_path, f"# Foo-7B\n\n{text}{fence(load, 'bash')}{fence(block())}") == []
+
+
+def test_a_rate_that_the_block_prints_is_one_that_the_server_keeps(tmp_path: Path) -> None:
+    def page(rate: float) -> str:
+        line = "Benchmark duration"
+        return block().replace(line, f"Request rate configured (RPS): {rate}\n{line}")
+
+    finding = only(found(tmp_path, page(20)), "unsteady")
+    assert finding.note
+    assert "answered 10 of 20 req/s" in finding.why
+    assert found(tmp_path, page(11)) == []
+    assert found(tmp_path, page(10_000)) == []  # all at once, and no rate
 
 
 def test_as_many_succeed_as_the_page_says_it_sends(tmp_path: Path) -> None:

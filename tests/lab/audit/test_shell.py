@@ -65,6 +65,14 @@ def test_json_in_quotes_and_in_parameter_lists_is_whole(text: str) -> None:
     assert only_command(text).flaws == ()
 
 
+def test_an_array_needs_no_backslash_and_its_words_reach_the_command() -> None:
+    text = "ARGS=(\n  --a 1  # why\n  --b 'x y'\n)\nvllm serve M \"${ARGS[@]}\" --c\n"
+    command = only_command(text)
+    assert dict(command.flags) == {"a": "1", "b": "x y", "c": ""}
+    assert command.flaws == ()
+    assert text[command.at :].startswith("vllm serve")
+
+
 def test_variables_belong_to_the_command_behind_them() -> None:
     (command,) = shell_commands("export A=1\nB='x y' vllm serve M\n", 0)
     assert command.env == {"A": "1", "B": "x y"}

@@ -1,8 +1,12 @@
 """Tables are read cell by cell, also where their rows share a line."""
 
+from pathlib import Path
+
 import pytest
 
+from loadgen.lab.audit.page import Page
 from loadgen.lab.audit.table import cell, tables
+from tests.helpers.audited_pages import found, only, rules
 
 LINES = """\
 | Case | baseline | Optimized |
@@ -70,3 +74,45 @@ def test_rows_with_the_same_first_cell_are_named_by_the_next_column_of_texts() -
     )
     (table,) = tables(text)
     assert [row.name for row in table.rows] == ["Cache", "Batch 512"]
+
+
+# -- results that tables print
+
+ROWS = """\
+| max concurrency | success | duration (s) | request tput (req/s) | TTFT mean (ms) | E2EL (s) |
+|---|--:|--:|--:|--:|--:|
+| 4 | 10 / 10 | 10.00 | 1.00 | 100.0 | 2.50 |
+| 2 | 10 / 10 | 10.00 | 1.00 | 100.0 | 2.50 |
+"""
+HTML = (
+    "<table><tr><th></th><th>A</th><th>B</th></tr><tr><td>Mean TTFT (ms)</td><td>9.0</td>"
+    "<td>8.0</td></tr><tr><td>Mean E2EL (ms)</td><td>8.5</td><td>80</td></tr></table>"
+)
+
+
+def test_each_row_of_numbers_is_a_result(tmp_path: Path) -> None:
+    first, second = Page("page.md", ROWS).measured
+    names = ["cap", "ok", "duration_s", "requests_per_s", "mean_ttft_ms", "mean_e2el_ms"]
+    assert list(first.numbers) == names
+    assert [number.value for number in first.numbers.values()] == [4, 10, 10, 1, 100, 2500]
+    finding = only(found(tmp_path, ROWS), "in-flight")
+    assert (finding.says, finding.place.line) == ("mean E2EL 2500 ms", 4)
+    assert second.title == "2"
+
+
+def test_columns_are_results_where_rows_name_numbers_in_html_too(tmp_path: Path) -> None:
+    finding = only(found(tmp_path, HTML), "latency-bounds")
+    assert (finding.says, finding.should_be) == ("mean TTFT 9 ms", "at most 8.50 ms")
+
+
+def test_a_table_of_other_things_has_no_result() -> None:
+    assert Page("page.md", "| Flag | TTFT (ms) |\n|---|---|\n| a | 1-2 |\n").measured == []
+    assert Page("page.md", "| A | B |\n|---|---|\n| 1 | 2 |\n").measured == []
+
+
+def test_a_change_of_a_row_is_that_over_the_first(tmp_path: Path) -> None:
+    text = "| | req/s |\n|---|---|\n| a | 10.0 |\n| b | 12.0 (+20%) |\n| c | 10.1 ({}) |\n"
+    assert rules(found(tmp_path, text.format("+1%"))) == set()
+    assert rules(found(tmp_path, text.format("-16%"))) == set()  # over the row above
+    finding = only(found(tmp_path, text.format("+5%")), "percent")
+    assert (finding.says, finding.should_be) == ("+5%", "+1.00 %")

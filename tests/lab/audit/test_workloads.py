@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.lab.audit.page import Page
-from tests.helpers.audited_pages import fence
+from tests.helpers.audited_pages import block, fence
 
 PROFILE = (
     "dataset_name: Random\ndataset_input_tokens: 1024\ndataset_output_tokens: "
@@ -49,6 +49,24 @@ def announced(text: str) -> list[tuple]:
 )
 def test_a_workload_is_read_wherever_it_is_announced(text: str, workload: tuple) -> None:
     assert announced(text) == [workload]
+
+
+@pytest.mark.parametrize(
+    ("client", "mean", "fits"),
+    [
+        ("python3 -m sglang.bench_serving", 500, True),  # it draws from 1 to what was asked
+        ("python3 -m sglang.bench_serving --random-range-ratio 1", 500, False),
+        ("python3 -m sglang.bench_serving --random-range-ratio 0.5", 750, True),
+        ("vllm bench serve", 500, False),
+        ("vllm bench serve", 1000, True),
+        ("vllm bench serve --random-range-ratio 0.5", 750, True),
+    ],
+)
+def test_random_lengths_are_drawn_as_the_tool_does(client: str, mean: int, fits: bool) -> None:
+    lengths = "--random-input-len 1000 --random-output-len 1000"
+    (workload,) = Page("p", fence(f"{client} --dataset-name random {lengths}", "bash")).workloads
+    (result,) = Page("p", block(input=100 * mean, output=100 * mean)).results
+    assert workload.fits(result) is fits
 
 
 def test_settings_of_a_study_are_no_profile(tmp_path: Path) -> None:

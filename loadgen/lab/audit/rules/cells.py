@@ -4,11 +4,12 @@ from itertools import chain
 
 from loadgen.lab.audit.files import RATE_ERROR
 from loadgen.lab.audit.finding import Finding, Findings
-from loadgen.lab.audit.number import change, off, plain
+from loadgen.lab.audit.number import Number, change, off, plain
 from loadgen.lab.audit.published import title
 from loadgen.lab.audit.study import PublishedArm, PublishedStudy
 from loadgen.lab.audit.table import Change, Quantity, Row, Table
 
+MIN_CHANGES = 2  # in a column, of which one must be right for another that is wrong
 MAX_CLIENT_SHARE = 0.03  # relative: what a client needs between two requests
 
 
@@ -19,7 +20,7 @@ def copied(study: PublishedStudy) -> Findings:
     for table, row, cell in study.table_cells():
         total = cell.get("total_per_s")
         arms = study.shown(cell)
-        if total is not None and not arms:
+        if total is not None and not arms and study.compares:
             yield _without_block(study, table, row, total)
             continue
         for quantity in cell.quantities:
@@ -83,6 +84,39 @@ def percents(study: PublishedStudy) -> Findings:
                 finding = finding or _of_tokens(study, quantity, before, printed, row.name)
                 if finding:
                     yield finding
+
+
+def of_rows(study: PublishedStudy) -> Findings:
+    """A change in a column without a baseline is of its number and that of another row."""
+    for table in study.page.tables:
+        if table.baseline is not None:
+            continue
+        for column in zip(*(row.cells for row in table.rows), strict=False):
+            numbers = [cell.quantities[0] if cell.quantities else None for cell in column]
+            first = numbers[0]
+            pairs = [(n, n.change) for n in numbers[1:] if n and n.change and n.number]
+            if first is None or first.change is not None or len(pairs) < MIN_CHANGES:
+                continue
+            others = [number for number in numbers if number]
+            right = [pair for pair in pairs if _is_change(*pair, first)]
+            wrong = [
+                (number, printed)
+                for number, printed in pairs
+                if not any(_is_change(number, printed, other) for other in others)
+            ]
+            for number, printed in wrong if len(wrong) <= len(right) else ():
+                ratio = number.number / first.number
+                should_be = change(ratio.value)
+                why = f"{number.text} / {first.text} - 1 = {should_be}, and no other row fits"
+                yield study.finding(printed.at, "percent", printed.text, should_be, why)
+
+
+def _is_change(after: Quantity, printed: Change, before: Quantity) -> bool:
+    """Whether a change is that of two numbers, in whichever way authors write one."""
+    ratio = after.number / before.number
+    inverse = before.number / after.number
+    readings = (ratio, inverse, Number.exact(2) - ratio, Number.exact(2) - inverse)
+    return not ratio or any(printed.ratio.agrees(reading) for reading in readings)
 
 
 def _wrong(

@@ -8,7 +8,7 @@ from loadgen.lab.audit.command import setting_text
 from loadgen.lab.audit.engine_flags import TABLES
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import plain
-from loadgen.lab.audit.study import PublishedStudy
+from loadgen.lab.audit.study import PublishedStudy, akin
 
 # A name that ends in a number of parameters, and what stands behind that.
 MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
@@ -243,9 +243,3 @@ def _first(text: str) -> str:
 def _bare(name: str) -> str:
     """A name without the device that a page is about, which titles have behind the model."""
     return re.sub(rf"(?i)-(?:{DEVICE.pattern[2:-2]})$", "", name)
-
-
-def akin(name: str, subject: str) -> bool:
-    """Whether one is the other, or a variant of it: the same name with more behind a dash."""
-    longer, shorter = sorted((name.lower(), subject.lower()), key=len, reverse=True)
-    return longer == shorter or longer.startswith((f"{shorter}-", f"{shorter}_"))

@@ -1,12 +1,12 @@
 """Loads: what was sent and answered, against what the page, its client and its servers say."""
 
 import math
+from itertools import product
 
 from loadgen.lab.audit.command import ServingCommand
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.number import plain
-from loadgen.lab.audit.rules.identity import akin
-from loadgen.lab.audit.study import PublishedArm, PublishedStudy
+from loadgen.lab.audit.study import PublishedArm, PublishedStudy, akin
 from loadgen.lab.audit.workload import AnnouncedWorkload, ClientCommand
 
 MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
@@ -15,10 +15,10 @@ MAX_LENGTH_CHANGE = 0.05  # relative, of mean prompts: beyond it, arms were sent
 MIN_KEPT_SHARE = (
     0.85  # of the asked rate; below it a server did not keep up, or the run was too short to tell
 )
+MIN_SENDING_S = 1
 MIN_LIFE_SHARE = (
     0.15  # of the time of sending: a request that lives longer is no part of a steady state
 )
-ASK_ANY = ("SGLang",)  # engines that answer whatever model is named
 
 
 def asked(study: PublishedStudy) -> Findings:
@@ -90,7 +90,8 @@ def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, fl
     """
     workload = study.workload(arm)
     result = arm.result
-    rate = (workload.rate if workload else None) or math.nan
+    rate = result["rate"].value if result["rate"] else workload.rate if workload else None
+    rate = rate or math.nan
     return (
         rate,
         (result["ok"].value - 1) / rate,
@@ -113,10 +114,10 @@ def unsteady(study: PublishedStudy) -> Findings:
             at, says = (change.at, change.text) if change else (row.at, row.name)
             yield study.note(at, "unsteady", says, f"{row.name}: {why}", "unsteady", 1)
         reported += [arm for arm, _ in behind]
-    for arm in study.tried:
-        if not any(arm.result.same_run(earlier.result) for earlier in reported) and (
-            why := _behind(study, arm)
-        ):
+    for arm in study.arms:
+        is_alone = arm.stage or arm.result["rate"]
+        is_told = any(arm.result.same_run(earlier.result) for earlier in reported)
+        if is_alone and not is_told and (why := _behind(study, arm)):
             yield Finding(
                 arm.result.where("requests_per_s"), "unsteady", arm.name, "", why, True, "unsteady"
             )
@@ -128,13 +129,13 @@ def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
     """
     rate, sending, duration, latency = _sending(study, arm)
     done = arm.result["requests_per_s"].value
-    is_paced = sending >= duration / 2
+    # A rate at which all are sent at once is none.
+    is_paced = sending >= (MIN_SENDING_S if arm.result["rate"] else duration / 2)
     if not (is_paced and done < MIN_KEPT_SHARE * rate and latency >= MIN_LIFE_SHARE * sending):
         return ""
-    why = f"{arm.name} answered {done:g} of {rate:g} req/s, and a request took {latency:.2f} s"
     return (
-        f"{why} of the {sending:.1f} s of sending: no steady state, the ratio depends on the "
-        "length of the run"
+        f"{arm.name} answered {done:g} of {rate:g} req/s, sent in {sending:.1f} s, and a request "
+        f"took {latency:.2f} s: no steady state, the result depends on the length of the run"
     )
 
 
@@ -209,43 +210,38 @@ def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) ->
 
 
 def clients(study: PublishedStudy) -> Findings:
-    """The client asks for the model that a server serves, at the port on which it listens."""
-    for client in [client for client in study.page.clients if not client.starts_servers][:1]:
-        for command in study.page.commands:
-            if command.engine:
-                yield from _other_model(study, client, command)
-                if client.port and command.port and command.port != client.port:
-                    line = study.page.place(client.at).line
-                    why = (
-                        f"{command.engine} listens on port {command.port}, and the client at "
-                        f"line {line} asks "
-                    )
-                    place = study.page.place(command.at)
-                    yield Finding(
-                        place,
-                        "client",
-                        f"port {command.port}",
-                        client.port,
-                        why + client.port,
-                        True,
-                        "port",
-                    )
+    """The client of a result asks for the model that its server serves, at the port on which it
+    listens.
+    """
+    page = study.page
+    senders = [client for client in page.clients if not client.tool.starts_servers]
+    servers = [command for command in page.commands if command.engine]
+    told: set[tuple[int, str]] = set()
+    for arm in study.arms:
+        beside = [arm.command] if arm.command.engine else page.near(servers, arm.result.at)
+        for client, rule in product(page.near(senders, arm.result.at)[-1:], (_port, _model)):
+            differing = [rule(client, server) for server in beside]
+            if not all(differing) or not beside or (client.at, differing[-1][0]) in told:
+                continue
+            says, should_be, why = differing[-1]
+            told.add((client.at, says))
+            why += f" (line {page.place(beside[-1].at).line})"
+            yield Finding(page.place(client.at), "client", says, should_be, why, True)
 
 
-def _other_model(study: PublishedStudy, client: ClientCommand, command: ServingCommand) -> Findings:
+def _port(client: ClientCommand, server: ServingCommand) -> tuple[str, ...]:
+    """What the client says, should say, and why; empty where it may reach the server."""
+    if not (client.port and server.port) or client.port == server.port:
+        return ()
+    why = f"its server, {server.engine}, listens on port {server.port}"
+    return f"port {client.port}", server.port, why
+
+
+def _model(client: ClientCommand, server: ServingCommand) -> tuple[str, ...]:
+    """What the client says, should say, and why; empty where the server may answer."""
     requested = client.model.removeprefix("./")
-    served = command.served_name.removeprefix("./")
+    served = server.served_name.removeprefix("./")
     name = requested.rpartition("/")[2]
-    if (
-        served
-        and requested
-        and command.engine not in ASK_ANY
-        and served not in (requested, name)
-        and akin(command.name, name)
-    ):
-        line = study.page.place(client.at).line
-        why = (
-            f"the client at line {line} asks for {requested}, and this server has {served}: its "
-            "requests are refused"
-        )
-        yield Finding(study.page.place(command.at), "client", served, requested, why, True, "model")
+    if not (served and requested) or served in (requested, name) or not akin(server.name, name):
+        return ()
+    return requested, served, f"its server has {served} and refuses other names"

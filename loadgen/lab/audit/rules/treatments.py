@@ -115,7 +115,7 @@ def _not_best(
         best is None
         or chosen is None
         or study.repeated
-        or not (gain := study.gain(best, chosen)).above(1)
+        or not (gain := study.gain(best, chosen)).above(MIN_BETTER_FACTOR)
     ):
         return
     unit = (
@@ -124,8 +124,6 @@ def _not_best(
         else f"{best.total} against {chosen.total} tok/s"
     )
     why = f"{best.name} was better by {change(gain.value)} (line {best.result.place.line}): {unit}"
-    if gain.value <= MIN_BETTER_FACTOR:
-        why += ", which one run each does not show"
     yield study.note(command.at, "recommended", f"`{command.text}`", why, "not the best")
 
 
