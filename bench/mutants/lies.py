@@ -1,6 +1,7 @@
 """Lies: what load generators have been seen to do, and what of loadgen's notices it."""
 
 from bench.mutants.compare_lies import COMPARE_LIES
+from bench.mutants.liveness_lies import LIVENESS_LIES
 from bench.mutants.mutant import Check, Edit, Mutant, Test
 from bench.mutants.report_lies import REPORT_LIES
 
@@ -448,6 +449,7 @@ LIES = (
               "and not self.at_first_line"),),
         Test("tests/core/test_sse.py::test_event_stream_follows_the_standard"),
     ),
+    *LIVENESS_LIES,
     *COMPARE_LIES,
     *REPORT_LIES,
 )  # fmt: skip

@@ -18,7 +18,7 @@ from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import Criterion
 from loadgen.analysis.search.early_stop import EarlyStop, StopRule
 from loadgen.analysis.search.search_bounds import RUN_S, UNBOUNDED, SearchBounds
-from loadgen.config.load import SEEDS
+from loadgen.config.load import FIRST_TOKEN_S, SEEDS
 from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
@@ -335,7 +335,7 @@ class Levels:
             ramp_up_end_rps=None,
             ready_check_timeout_sec=self._settings.ready_check_timeout_sec or READY_S,
             records=str(records),
-        )
+        ).unattended(first_token_timeout=FIRST_TOKEN_S)
 
 
 def _share_of_rate(sent: Sequence[Record]) -> float:
