@@ -252,14 +252,13 @@ class RunSettings(RunFields):
                 token is left out.
         """
         usual = options(RunSettings)
-        return self.replace(
-            **{
-                name: limit
-                for name, limit in limits.items()
-                if getattr(self, name) == usual[name].default
-                and (self.streams or name != "first_token_timeout")
-            }
-        )
+        changes: dict[str, Any] = {
+            name: limit
+            for name, limit in limits.items()
+            if getattr(self, name) == usual[name].default
+            and (self.streams or name != "first_token_timeout")
+        }
+        return self.replace(**changes)
 
     def checked(self) -> "RunSettings":
         """Check every value, and return these settings.
