@@ -249,7 +249,7 @@ class Endless(Fake):
 
     async def run_trial(self, request: TrialRequest, *rest: Any, **options: Any) -> Trial:
         if (request.block, request.arm) == (2, "baseline"):
-            await asyncio.sleep(3600)
+            await asyncio.sleep(10)
         return await super().run_trial(request, *rest, **options)
 
 
