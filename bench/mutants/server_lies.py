@@ -1,10 +1,10 @@
-"""Lies about silent servers, and about the time that a study may take."""
+"""Lies about servers: whether they hang, how long a study waits, and who else uses their machine."""
 
 from bench.mutants.mutant import Edit, Mutant, Test
 
 LIVENESS, TESTS = "loadgen/runner/liveness.py", "tests/runner/test_liveness.py"
 
-LIVENESS_LIES = (
+SERVER_LIES = (
     Mutant(
         "call a server hung that computes",
         (Edit(LIVENESS, "bool(answer.token) and not believed", "bool(answer.token)"),),
@@ -37,5 +37,32 @@ LIVENESS_LIES = (
             ),
         ),
         Test("tests/lab/study/test_store.py::test_budget_ends_a_start_that_never_does"),
+    ),
+    Mutant(
+        "overlook programs beside a server on this machine",
+        (
+            Edit(
+                "loadgen/checks/distortion.py",
+                "is_free = others <= most or",
+                "is_free = True or",
+            ),
+        ),
+        Test(
+            "tests/checks/test_distortion.py::"
+            "test_cores_that_others_take_from_a_local_server_are_red"
+        ),
+    ),
+    Mutant(
+        "count the children of a server as others",
+        (
+            Edit(
+                "loadgen/metrics/client_cpu_usage.py",
+                "return family(self._server_pids)",
+                "return {*self._server_pids}",
+            ),
+        ),
+        Test(
+            "tests/integration/library/test_neighbours.py::test_children_of_a_server_are_no_others"
+        ),
     ),
 )
