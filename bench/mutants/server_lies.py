@@ -1,4 +1,4 @@
-"""Lies about servers: whether they hang, how long a study waits, and who else uses their machine."""
+"""Lies about servers: whether they hang, how long a study waits, who else uses the machine."""
 
 from bench.mutants.mutant import Edit, Mutant, Test
 

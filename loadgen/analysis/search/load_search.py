@@ -31,7 +31,7 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.statistic import statistic_ms
 from loadgen.report.result.series import BoundedLimit, Found, LoadLevel, Series
 from loadgen.report.series import TOO_FEW
-from loadgen.util.number_format import duration, plural
+from loadgen.util.number_format import duration
 
 FIRST_CONCURRENCY = 16
 OUTCOME = {True: "met", False: "missed", None: "not confirmed"}
@@ -235,7 +235,7 @@ def outcome_text(level: LoadLevel, met: bool | None, why: str | None) -> str:
         return f"{outcome}, disturbed ({level.doubted})"
     if met is level.met:
         return outcome + (f" ({why})" if why else "")
-    return f"{outcome}, by {plural(level.runs, 'run')} together"
+    return f"{outcome}, by {f'{level.runs} runs together' if level.runs > 1 else 'another run'}"
 
 
 def judge_level(
