@@ -72,4 +72,18 @@ COMPARE_LIES = (
         ),
         Test(f"{PROPERTIES}::test_gates_agree_with_the_words[0]"),
     ),
+    Mutant(
+        "pass a gate by a value whose interval reaches the bound",
+        (
+            Edit(
+                f"{ROOM}/judged_comparison.py",
+                "if ends[0] == ends[1]:",
+                "if ends[0] == ends[1] or not is_beyond:",
+            ),
+        ),
+        Test(
+            "tests/analysis/compare/test_condition.py::TestInterval::"
+            "test_cannot_tell_if_the_bound_is_in_the_interval[base1-new1]"
+        ),
+    ),
 )

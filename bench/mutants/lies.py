@@ -3,6 +3,8 @@
 from bench.mutants.compare_lies import COMPARE_LIES
 from bench.mutants.mutant import Check, Edit, Mutant, Test
 from bench.mutants.report_lies import REPORT_LIES
+from bench.mutants.search_lies import SEARCH_LIES
+from bench.mutants.server_lies import SERVER_LIES
 
 RECORD, TALLY, LOAD = (
     "loadgen/core/record.pyx",
@@ -416,11 +418,6 @@ LIES = (
         Test("tests/checks/test_bound.py::test_state_numbers_and_texts_of_every_check_agree"),
     ),
     Mutant(
-        "overlook programs beside a server on this machine",
-        (Edit(DISTORTION, "is_free = others <= most or", "is_free = True or"),),
-        Test("tests/checks/test_distortion.py::test_cores_that_others_take_from_a_local_server_are_red"),
-    ),
-    Mutant(
         "call times of reading exact",
         (Edit(PLAIN, "min(max(record.sent, since_ns), at_ns)", "at_ns"),),
         Test(AGREEMENT),
@@ -430,12 +427,6 @@ LIES = (
         (Edit(PLAIN, "async for data in response.content.iter_any()",
               "for data in [await response.content.read()]"),),
         Test(AGREEMENT),
-    ),
-    Mutant(
-        "count the children of a server as others",
-        (Edit("loadgen/metrics/client_cpu_usage.py", "return family(self._server_pids)",
-              "return {*self._server_pids}"),),
-        Test("tests/integration/library/test_neighbours.py::test_children_of_a_server_are_no_others"),
     ),
     Mutant(
         "believe counts that do not add up",
@@ -450,4 +441,6 @@ LIES = (
     ),
     *COMPARE_LIES,
     *REPORT_LIES,
+    *SEARCH_LIES,
+    *SERVER_LIES,
 )  # fmt: skip

@@ -167,7 +167,7 @@ class Server:
                     raise self._failure(
                         Crash(
                             "start_timeout",
-                            f"no token after {timeout_s:g} s: {problem}{self._log_complaint()}",
+                            f"no token after {timeout_s:g} s: {problem}{self.log_complaint}",
                         )
                     )
                 else:
@@ -200,6 +200,12 @@ class Server:
         if problem is None:
             return None
         return self._ended() if not self.alive() else self._failure(Crash("hang", problem))
+
+    @property
+    def log_complaint(self) -> str:
+        """The error in the log of a server that still runs, as the end of a message; or empty."""
+        line = complaint(self.log.text())
+        return f"; its log says {line}" if line else ""
 
     def wait_ended(self, timeout_s: float) -> bool:
         """Wait until the engine's process has ended; return whether it has."""
@@ -335,16 +341,11 @@ class Server:
         """
         observed = f"for {FAILING_S:g} s, {error}"
         if isinstance(error, NoToken):
-            return Crash("no_token", observed + self._log_complaint())
+            return Crash("no_token", observed + self.log_complaint)
         crash = diagnose(self.log.text(), None)
         if crash.kind == "unknown":
-            return Crash("hang", observed + self._log_complaint())
+            return Crash("hang", observed + self.log_complaint)
         return replace(crash, cause=f"{crash.cause}; {observed}")
-
-    def _log_complaint(self) -> str:
-        """Return the error in the log of a server that still runs, as the end of a message."""
-        line = complaint(self.log.text())
-        return f"; its log says {line}" if line else ""
 
     def _failure(self, crash: Crash) -> EngineFailed:
         self._failed = True

@@ -9,6 +9,7 @@ from loadgen.checks.sending import LACKED
 from loadgen.checks.targets import shared
 from loadgen.core.outcome import Cause, ended_by
 from loadgen.core.request_rows import LEFT
+from loadgen.features import liveness
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import SHARE, plural
@@ -44,6 +45,7 @@ def accounting(run: RunData) -> list[Check]:
         *_workers(run),
         NONE.check("another schedule", others, schedules, _BUG),
         _engine(run),
+        *_silences(run),
     ]
 
 
@@ -88,6 +90,18 @@ def _engine(run: RunData) -> Check:
         "the process that was started, healthy",
         "the engine died, hangs or was restarted under load: read its log",
     )
+
+
+def _silences(run: RunData) -> Iterator[Check]:
+    """Whether the server was found to hang; nothing without a silence of all streams."""
+    silences = liveness.silences(run)
+    if not silences:
+        return
+    longest_s = max(silence.for_s for silence in silences)
+    hung = sum(silence.hung for silence in silences)
+    about = f"of {plural(len(silences), 'silence')} of all streams, up to {longest_s:.1f} s"
+    advice = "the server hung, which ended the run: read its log"
+    yield NONE.check("server hung", hung, about, advice)
 
 
 def _requests(snapshot: Snapshot) -> Check:

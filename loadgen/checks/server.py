@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadgen.checks.check import NONE, Bound, Check, inapplicable
-from loadgen.features import probe
+from loadgen.features import liveness, probe
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import RunData
 from loadgen.util.number_format import SHARE, in_ms, plural, value_range
@@ -138,6 +138,8 @@ def _why_not(run: RunData) -> str:
         return "the server's numbers include requests of other clients"
     if probe.count(run):
         return "the server's numbers include probes"
+    if liveness.requests(run):
+        return "the server's numbers include requests that asked it whether it lives"
     failed = _given_up(run)
     return (
         f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown"
@@ -171,7 +173,8 @@ def _foreign(run: RunData) -> tuple[float, str] | None:
     peak, given_up = throughput.peak_concurrency(run.snapshot), _given_up(run)
     about = f"too many: up to {at_once:.0f} requests at once by the server, our {peak}"
     about += f", and {given_up} that ended without an answer" if given_up else ""
-    return max(at_once - peak - min(1, probe.count(run)) - given_up, 0), about
+    beside = min(1, probe.count(run)) + min(1, liveness.requests(run))
+    return max(at_once - peak - beside - given_up, 0), about
 
 
 def _given_up(run: RunData) -> int:
@@ -182,11 +185,12 @@ def _given_up(run: RunData) -> int:
 
 
 def sent(run: RunData) -> int:
-    """How many requests were sent, every attempt of those that were sent again and the probes
-    among them.
+    """How many requests were sent: every attempt of those that were sent again, the probes, and
+    those that asked a silent server whether it lives.
     """
     again = run.snapshot.retried["attempts"]
-    return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + probe.count(run)
+    beside = probe.count(run) + liveness.requests(run)
+    return int((run.snapshot.sent >= 0).sum()) + int(again.sum()) - len(again) + beside
 
 
 def answered(run: RunData) -> int:

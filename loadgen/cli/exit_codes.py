@@ -17,6 +17,7 @@ SLO_MISSED = 6
 NOTHING_FEASIBLE = 7
 CHANGED = 8
 STOPPED = 9
+UNDECIDED = 10
 INTERRUPTED = 130
 
 WHEN = {
@@ -26,8 +27,7 @@ WHEN = {
     "audit`: inconsistent numbers were found; `loadgen import`: a result was not placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
     INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the "
-    "requests; `loadgen compare --fail-if`: the runs cannot decide a condition, for example "
-    "because each side has only one start",
+    "requests, or the server hung",
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
     ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or "
     "the server refused every connection for 5 s",
@@ -36,6 +36,8 @@ WHEN = {
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
     CHANGED: "a condition of `loadgen compare --fail-if` holds",
     STOPPED: "a condition of `--stop-when` ended the run, which reports what was measured so far",
+    UNDECIDED: "the runs cannot decide a condition of `loadgen compare --fail-if`, whose line says "
+    "what would, for example three starts of each side",
     INTERRUPTED: "interrupted; a run reports what was measured so far",
 }
 EXPLAINED = "\n".join(

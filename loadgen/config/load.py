@@ -41,6 +41,7 @@ MAX_DURATION_S = 30 * 86400.0
 MAX_REQUESTS = 50_000_000
 MAX_WARMUPS = 1_000_000
 MAX_PROBE_RATE = 1e3  # each waits for the one before it
+FIRST_TOKEN_S = 600.0  # limit of searches and studies, beyond the longest queue that answers
 RATES = Range(
     f"a number above 0, up to {MAX_RATE:,.0f} requests/s, or inf", ABOVE_0, MAX_RATE, math.inf
 )
@@ -257,6 +258,13 @@ class LoadSettings:
     stall_timeout: float = connection_option(
         600.0,
         "seconds without data after an answer has begun (600; 0: no limit)",
+        unit=SECONDS,
+        range=FROM_0,
+    )
+    liveness_timeout: float = connection_option(
+        30.0,
+        "seconds without a token on any stream until the server is asked whether it lives; a "
+        "server that hangs ends the run (30; 0: never)",
         unit=SECONDS,
         range=FROM_0,
     )

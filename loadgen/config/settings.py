@@ -244,6 +244,22 @@ class RunSettings(RunFields):
             num_prompts=GENTLE_REQUESTS, max_concurrency=max(GENTLE_CONCURRENCY, workers)
         )
 
+    def unattended(self, **limits: float) -> "RunSettings":
+        """Return a copy for a run that nobody watches: with these limits where the usual ones are.
+
+        Args:
+            limits: Timeouts by their fields, s. Where answers come in one piece, that of the first
+                token is left out.
+        """
+        usual = options(RunSettings)
+        changes: dict[str, Any] = {
+            name: limit
+            for name, limit in limits.items()
+            if getattr(self, name) == usual[name].default
+            and (self.streams or name != "first_token_timeout")
+        }
+        return self.replace(**changes)
+
     def checked(self) -> "RunSettings":
         """Check every value, and return these settings.
 

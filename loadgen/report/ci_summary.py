@@ -70,7 +70,7 @@ def suite(result: RunResult) -> gate.Suite:
 
 def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
     """Write a gate as a heading with its outcome, and a table of the demands."""
-    yield Heading(2, f"Gate: {'passed' if gate.passed(demands) else 'FAILED'}")
+    yield Heading(2, f"Gate: {gate.outcome(demands)}")
     rows = (
         (STATES[demand.met], Span(demand.name, Tone.CODE), demand.finding) for demand in demands
     )

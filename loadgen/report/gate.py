@@ -51,9 +51,10 @@ def demands(result: RunResult) -> list[Demand]:
     return demands
 
 
-def passed(demands: Sequence[Demand]) -> bool:
-    """Whether all demands are met."""
-    return all(demand.met for demand in demands)
+def outcome(demands: Sequence[Demand]) -> str:
+    """Return the outcome of a gate: passed, FAILED, or "cannot tell" if what is missing decides."""
+    states = {demand.met for demand in demands}
+    return "FAILED" if False in states else "cannot tell" if None in states else "passed"
 
 
 @dataclass(frozen=True, slots=True)

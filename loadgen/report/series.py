@@ -40,6 +40,7 @@ REPEATED = (
     "prefix cache, the later ones were helped by it"
 )
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
+DISTURBED = "MISSED, disturbed"  # in runs that something disturbed, and in no other
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
 INTERVAL = "confidence interval"
@@ -178,6 +179,8 @@ class Row(Struct, frozen=True):
     @property
     def outcome(self) -> str:
         """Whether it meets the SLO, in a word or two."""
+        if self.judged.doubted:
+            return DISTURBED
         if self.judged.met is None and self.confirms:
             return "not confirmed" if self.judged.runs else "inconclusive"
         return SLO_OUTCOMES[self.judged.met]

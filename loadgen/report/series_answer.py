@@ -195,12 +195,25 @@ def _search_parts(series: Series) -> Iterator[Part]:
                 else ("Nothing is known of the server", Colour.YELLOW)
             )
             yield limit, Colour.YELLOW
+        case "disturbed":
+            if meets:
+                yield f"At least {meets}", Colour.YELLOW
+            yield _supported_text(series, answer), Colour.YELLOW
         case _:
             if meets:
                 yield f"At least {meets}", Colour.GREEN
             yield f"{'t' if meets else 'T'}he search ended early", Colour.YELLOW
             if answer.fails:
                 yield _next_level(series), Colour.NONE
+
+
+def _supported_text(series: Series, answer: Found) -> str:
+    """Say which bracket undisturbed runs support, and what was missed in others alone."""
+    meets = answer.level or 0.0
+    doubted = min(row.level for row in rows(series) if row.judged.doubted and row.level > meets)
+    missed = f"{level_text(doubted)} {_verb('miss', doubted, series.over)} it"
+    above = f"{level_text(answer.fails)} at most" if answer.fails else "no upper bound"
+    return f"{missed} in disturbed runs alone: undisturbed ones show {above}"
 
 
 def _next_level(series: Series) -> str:
@@ -283,6 +296,8 @@ def after_series(series: Series) -> str:
 def _after_search(series: Series, found: Found) -> str:
     if found.end == "client":
         return "search again on a faster machine: `loadgen doctor` shows what limits this one"
+    if found.end == "disturbed":
+        return "search again when nothing else runs on this machine"
     if found.end == "early":
         return "search again, to the end: a search does not resume"
     if not found.level:

@@ -8,8 +8,9 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from msgspec import structs
 
@@ -18,6 +19,7 @@ from loadgen.config.slo import ERRORS, RATES, StopCondition
 from loadgen.core.outcome import Cause, ended_by
 from loadgen.core.sketch import Sketch
 from loadgen.errors import LoadgenError
+from loadgen.features.liveness import fact as liveness_fact
 from loadgen.metrics.failures import Reachability
 from loadgen.metrics.progress import DONE, OnProgress, Progress
 from loadgen.metrics.records.file import write_trailer
@@ -27,6 +29,7 @@ from loadgen.metrics.server.telemetry import LatestServerMetrics, Telemetry
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
 from loadgen.runner.key_renewal import KeyRenewal
+from loadgen.runner.liveness import watch_liveness
 from loadgen.runner.metrics_scraper import MetricsScraper, ScraperProcess
 from loadgen.runner.participant import PROGRESS_S, Participant
 from loadgen.runner.server_calls import ServerCalls
@@ -77,12 +80,13 @@ async def coordinate(
     prepared: Awaitable[None],
     on_progress: OnProgress,
     scraper_process: ScraperProcess | None = None,
+    engines: Sequence[Any] = (),
 ) -> "Measurement":
     """Have a participant carry out a job, and do what is done once in every run.
 
     That is scraping server metrics, calls to the servers before and after, setting the clock,
-    ending a run whose servers are gone or that meets a condition of --stop-when, and ending its
-    records.
+    ending a run whose servers are gone or hang or that meets a condition of --stop-when, and ending
+    its records.
 
     Args:
         participant: Open, and without a job.
@@ -90,6 +94,7 @@ async def coordinate(
         prepared: Awaited until the requests are in the job's folder.
         on_progress: Called a few times a second from then on, and once at the end.
         scraper_process: The process that scrapes, where it is open already.
+        engines: The servers that were started for the run.
 
     Returns:
         The measurement of the whole run, with its telemetry and its calls.
@@ -104,6 +109,13 @@ async def coordinate(
     conditions = StopConditions(job.settings)
     metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
     has_sources = job.scraping is not None and bool(job.scraping.sources)
+    liveness = watch_liveness(
+        job.settings,
+        job.header.model,
+        engines=engines,
+        pids=(*job.engine_pids, *job.server_pids),
+        counts=metrics.counts if metrics is not None and has_sources else None,
+    )
 
     def progress_now() -> Progress:
         progress = participant.progress()
@@ -124,6 +136,8 @@ async def coordinate(
             and (gone := progress.no_answer) is not None
         ):
             participant.abort(f"no answer from {gone.refused_s:.1f} s on: {gone.why}")
+        if (why := liveness.add(progress)) is not None:
+            participant.abort(why)
 
     def use_key() -> None:
         settings = job.settings
@@ -151,6 +165,7 @@ async def coordinate(
                 measurement = await participant.carry_out(start_ns)
                 await scraper.scrape_last()
         progress = progress_now()
+        liveness.close(progress.elapsed_s)
         if (
             gone is None
             and progress.contacts
@@ -177,7 +192,9 @@ async def coordinate(
         trailer,
         telemetry=telemetry,
         calls=tuple(calls.made),
-        facts=trailer.facts | ({"key_renewals": renewal.count} if renewal.count else {}),
+        facts=trailer.facts
+        | ({"key_renewals": renewal.count} if renewal.count else {})
+        | liveness_fact(liveness.silences),
         no_answer_since_s=None if gone is None else gone.refused_s,
         stopped=stopped,
     )

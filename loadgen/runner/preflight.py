@@ -196,7 +196,7 @@ class Preflight:
         """
         for _ in range(MAX_REQUESTS):
             target = self._targets()[number]
-            body = _body(target)
+            body = short_body(target)
             if body is None:
                 return
             answer = await self._answer(target, body)
@@ -269,7 +269,7 @@ class Preflight:
         names: list[str] = []
         if self.settings.adapts:
             knows_chat = OF_CHAT.search(refusal.words)
-            body = _body(self._targets()[number]) or {}
+            body = short_body(self._targets()[number]) or {}
             names = self._omit(body, EXTENSIONS if knows_chat else OPTIONAL)
         without = f" without {', '.join(names)}" if names else ""
         self.changes.append(f"chat completions{without}: completions are refused ({refusal})")
@@ -363,8 +363,13 @@ def raise_no_key(settings: RunSettings, refusal: Refusal, headers: dict[str, str
     raise BadInput(field, f"the server at {base_url(settings)} answers {refusal}", remedy)
 
 
-def _body(target: Target) -> dict[str, Any] | None:
-    """Make a short body; None for an API of another package that takes no such prompt."""
+def short_body(target: Target) -> dict[str, Any] | None:
+    """Return a body that asks for one token, or as few as the API allows; None for an API of
+    another package that takes no such prompt.
+
+    Args:
+        target: Who is asked.
+    """
     tokens = LEAST_OF_RESPONSES if target.api is RESPONSES else 1
     texts = (TEXT, TEXT) if target.api is RERANK else ()
     try:

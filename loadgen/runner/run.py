@@ -142,7 +142,9 @@ async def run(
                 ahead.keep_ahead(progress)
             on_progress(progress)
 
-        measurement = await coordinate(participant, job, preparing, report, scraper)
+        measurement = await coordinate(
+            participant, job, preparing, report, scraper, server.processes
+        )
         # 90 ms of CPU time, not before the run has begun
         from loadgen.runner.run_result import conclude
 

@@ -251,3 +251,16 @@ def test_a_user_who_left_without_being_drawn_is_a_bug(disconnect):
     )
     assert checks["users left who were not drawn"].ok is False
     assert checks["users left who were not drawn"].value == "1 of 1 user who left"
+
+
+def test_a_server_that_hung_fails():
+    silence = {"since_s": 12.0, "for_s": 61.0}
+    facts = {"silences": [silence, silence | {"hung": True}]}
+    check = of(measured(RUN), facts=facts)["server hung"]
+    assert (check.ok, check.value) == (False, "1 of 2 silences of all streams, up to 61.0 s")
+
+
+def test_a_silence_of_a_server_that_went_on_passes():
+    facts = {"silences": [{"since_s": 12.0, "for_s": 31.0}]}
+    assert of(measured(RUN), facts=facts)["server hung"].ok
+    assert "server hung" not in of(measured(RUN))

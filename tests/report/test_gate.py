@@ -44,7 +44,7 @@ def test_each_demand_is_met_missed_or_not_judged(made, met) -> None:
     assert [demand.met for demand in demands] == met
     settings = made.provenance.settings
     code = exit_codes.code(made, strict=settings.strict, interrupted=False)
-    assert gate.passed(demands) == (code == 0)
+    assert (gate.outcome(demands) == "passed") == (code == 0)
 
 
 def test_a_run_that_ended_early_passes_no_gate() -> None:

@@ -252,6 +252,26 @@ def test_answer_of_a_search_is_the_last_line(
     assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
 
 
+@pytest.mark.parametrize(("fails", "above"), [(None, "no upper bound"), (8.0, "8 at most")])
+def test_answer_with_disturbed_levels_says_what_undisturbed_runs_support(
+    fails: float | None, above: str
+) -> None:
+    missed = {"met": False, "runs": 1, "why": None, "slo": []}
+    points = [result(2.0, 20), result(4.0, 20), result(5.0, 200, met=False)]
+    data = together(*points, end="disturbed", level=4.0, fails=fails)
+    data["levels"] = [
+        missed | {"level": 2.0, "doubted": "late sends"},
+        missed | {"level": 4.0, "met": True},
+        missed | {"level": 5.0, "doubted": "CPU taken by others"},
+    ]
+    assert answer_line(data).split(" | ")[:2] == [
+        "At least 4 requests/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
+        f"5 misses it in disturbed runs alone: undisturbed ones show {above}",
+    ]
+    assert [row.outcome for row in rows(Series.from_dict(data))][-1] == "MISSED, disturbed"
+    assert after_series(Series.from_dict(data)).startswith("search again when nothing else runs")
+
+
 def test_level_that_too_few_requests_judge_could_not_be_confirmed() -> None:
     points = [result(4.0, 20), result(4.125, 200, met=None, why=TOO_FEW)]
     data = together(*points, end="edge", level=4.0, fails=4.125)

@@ -29,6 +29,7 @@ from loadgen.util.number_format import plural
 
 CONFIDENCE = 0.95
 SCHEMA = 1
+MAX_STARTS = 100  # of a side, that one may be asked for
 
 
 class Basis(StrEnum):
@@ -47,6 +48,32 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class StartNoise:
+    """What the interval of a difference by starts was made of, to plan further starts.
+
+    Attributes:
+        noise: The variation between starts.
+        rounding: Rounding error of the difference.
+        starts: Number of starts of both sides together.
+    """
+
+    noise: Noise
+    rounding: float
+    starts: int
+
+    def starts_to_tell(self, distance: float) -> int | None:
+        """Return with how many starts of each side the interval would reach less far than a
+        distance from its middle, were middle and noise as they are; None: more than MAX_STARTS.
+        """
+        for starts in range(max(2, self.starts // 2), MAX_STARTS + 1):
+            df = self.noise.df + 2 * starts - self.starts
+            error = math.hypot(self.noise.sd * math.sqrt(2 / starts), self.rounding)
+            if distributions.student_two_sided_quantile(1 - CONFIDENCE, df) * error < distance:
+                return starts
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
     """Student's interval of a difference, in logarithms or shares (`Side.scaled_values`).
 
@@ -55,15 +82,24 @@ class ConfidenceInterval:
         high: Upper bound.
         basis: The source of the noise.
         p_value: Two-sided, of no difference.
+        start_noise: Of an interval by starts, the variation between them; None of others.
     """
 
     low: float
     high: float
     basis: Basis
     p_value: float
+    start_noise: StartNoise | None = None
 
     @classmethod
-    def of(cls, difference: float, error: float, df: float, basis: Basis) -> "ConfidenceInterval":
+    def of(
+        cls,
+        difference: float,
+        error: float,
+        df: float,
+        basis: Basis,
+        start_noise: StartNoise | None = None,
+    ) -> "ConfidenceInterval":
         """Return the interval of a difference by its standard error and degrees of freedom."""
         half_width = distributions.student_two_sided_quantile(1 - CONFIDENCE, df) * error
         t = abs(difference) / error if error else math.inf if difference else 0.0
@@ -72,6 +108,7 @@ class ConfidenceInterval:
             difference + half_width,
             basis,
             distributions.student_two_sided_p(t, df),
+            start_noise,
         )
 
     @property
@@ -105,7 +142,9 @@ def interval_by_starts(
     assert noise is not None
     error = math.hypot(noise.sd * math.sqrt(1 / len(baseline) + 1 / len(candidate)), rounding)
     basis = Basis.STARTS if kept is None else Basis.NOISE
-    return ConfidenceInterval.of(float(candidate.mean() - baseline.mean()), error, noise.df, basis)
+    difference = float(candidate.mean() - baseline.mean())
+    planned = StartNoise(noise, rounding, len(baseline) + len(candidate))
+    return ConfidenceInterval.of(difference, error, noise.df, basis, planned)
 
 
 def interval_within_run(

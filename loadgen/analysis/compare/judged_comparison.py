@@ -11,7 +11,11 @@ from typing import Any
 
 from loadgen.analysis.compare import json_report
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison, compare
-from loadgen.analysis.compare.confidence_interval import NoiseFile
+from loadgen.analysis.compare.confidence_interval import (
+    MAX_STARTS,
+    ConfidenceInterval,
+    NoiseFile,
+)
 from loadgen.analysis.compare.metrics import (
     ERROR_RATE,
     NAMES_TEXT,
@@ -58,6 +62,13 @@ class Condition:
         """Tell whether a change is beyond the bound."""
         return value > self.bound if self.above else value < self.bound
 
+    @property
+    def scaled_bound(self) -> float:
+        """The bound on the scale of differences; infinite where no change reaches it."""
+        if self.metric.is_share:
+            return self.bound
+        return math.log1p(self.bound) if self.bound > -1 else -math.inf
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -66,15 +77,17 @@ class Judgement:
     Attributes:
         condition: That was tested.
         side: Name of the candidate.
-        failed: Whether all of the interval of the change is beyond the bound; of a change that has
-            no noise, whether it is. None if the runs cannot tell.
+        failed: True if all of the interval of the change is beyond the bound, False if nothing of
+            it is; of a change that has no noise, whether it is. None if the runs cannot tell.
         why: The reason, for people.
+        starts: If the runs cannot tell, about how many starts of each side would; None: unknown.
     """
 
     condition: Condition
     side: str
     failed: bool | None
     why: str
+    starts: int | None = None
 
     @property
     def demand(self) -> Demand:
@@ -89,6 +102,7 @@ class Judgement:
             "side": self.side,
             "failed": self.failed,
             "why": self.why,
+            "starts": self.starts,
         }
 
     def __str__(self) -> str:
@@ -224,7 +238,9 @@ def _obstacle(comparison: Comparison, candidate: CandidateRows, metric: Metric) 
     return "; ".join(unusable)
 
 
-def _test(row: Row, value: float, condition: Condition) -> tuple[bool | None, str]:
+def _test(
+    row: Row, value: float, condition: Condition
+) -> tuple[bool | None, str] | tuple[None, str, int | None]:
     is_beyond = condition.is_beyond(value)
     point = f"{change(row)} is {'' if is_beyond else 'not '}beyond the bound"
     if is_exact(row):  # a failed request is a fact, so noise is no excuse
@@ -233,17 +249,27 @@ def _test(row: Row, value: float, condition: Condition) -> tuple[bool | None, st
         why = f"no interval: {row.why_no_interval}"
         if row.why_no_interval == CONSTANT:
             return is_beyond, f"{point}; {why}"
-        return None, f"{point} by the point estimate alone ({why}); {REMEDY}"
+        return None, f"{point} by the point estimate alone ({why}); {REMEDY}", MIN_STARTS
     interval = f"{CONFIDENCE_TEXT} interval {bounds(row)}"
     if not row.interval.basis.is_of_starts:
-        return None, f"{point}, {interval}; {UNKNOWN_NOISE}: {REMEDY}"
-    if not is_beyond:
-        return False, f"{point}, {interval}"
-    near = row.bounds[0] if condition.above else row.bounds[1]
-    failed = condition.is_beyond(near) and math.isfinite(near)
-    more = "more than" if row.interval.excludes_zero else "no more than"
-    share = "all" if failed else "not all"
-    return failed, f"{point}, with {share} of its {interval}; {more} the noise"
+        return None, f"{point}, {interval}; {UNKNOWN_NOISE}: {REMEDY}", MIN_STARTS
+    ends = [condition.is_beyond(end) for end in row.bounds]
+    if ends[0] == ends[1]:
+        return is_beyond, f"{point}, with all of its {interval}"
+    starts = _starts_to_tell(row.interval, condition)
+    decides = (
+        f"about {starts} starts of each side would tell, if the change stays as it is"
+        if starts
+        else f"no {MAX_STARTS} starts would tell: choose another bound, or a metric with less noise"
+    )
+    return None, f"{point}, but not all of its {interval} is; {decides}", starts
+
+
+def _starts_to_tell(interval: ConfidenceInterval, condition: Condition) -> int | None:
+    """Return how many starts of each side would tell; None: too many."""
+    middle = (interval.low + interval.high) / 2
+    assert interval.start_noise is not None
+    return interval.start_noise.starts_to_tell(abs(middle - condition.scaled_bound))
 
 
 def is_exact(row: Row) -> bool:

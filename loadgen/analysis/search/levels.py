@@ -18,7 +18,7 @@ from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import Criterion
 from loadgen.analysis.search.early_stop import EarlyStop, StopRule
 from loadgen.analysis.search.search_bounds import RUN_S, UNBOUNDED, SearchBounds
-from loadgen.config.load import SEEDS
+from loadgen.config.load import FIRST_TOKEN_S, SEEDS
 from loadgen.config.load_profile import MAX_RATE
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
@@ -232,6 +232,15 @@ class Levels:
             self._length_s = min(1.5 * wanted_s, MAX_RUN_S)
         return None
 
+    def doubt(self, level: float, why: str) -> None:
+        """Take the misses of all runs at a level for doubtful."""
+        self.runs = [
+            replace(level_run, run=replace(level_run.run, disturbed=level_run.run.disturbed or why))
+            if level_run.level == level
+            else level_run
+            for level_run in self.runs
+        ]
+
     async def run_burst(self) -> float:
         """Send the minimum number of requests all at once and return the throughput, in requests/s:
         a first rate.
@@ -295,12 +304,13 @@ class Levels:
         if (share := _share_of_rate(sent)) < MIN_SHARE_OF_RATE:
             why = f"the client could not keep up: it sent at {percent(share)} of the rate"
             return Run((), 0.0, inconclusive=why), 0.0
-        if stopped is not None:
-            return Run((), 0.0, failed=True), 0.0
-        if late := [check.name for check in wrong if check.group in CLIENT_GROUPS]:
+        disturbed = ", ".join(check.name for check in wrong if check.group in CLIENT_GROUPS) or None
+        if disturbed:
             self._disturbed.setdefault(
-                f"the client itself was disturbed ({', '.join(late)})", []
+                f"the client or the server was disturbed ({disturbed})", []
             ).append(level)
+        if stopped is not None:
+            return Run((), 0.0, failed=True, disturbed=disturbed), 0.0
         if len(records) < (count := result.numbers.num_prompts):
             self._require_conclusive(
                 level, result, f"only {len(records)} of {count} requests have a record"
@@ -309,7 +319,8 @@ class Levels:
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
         counted = self._bounds.counted(records, settings)
         samples = [criterion.sample(counted, settings) for criterion in self._criteria]
-        run = Run(samples, busy_ns / max(1, span_ns), failed=result.overloaded is True)
+        in_flight = busy_ns / max(1, span_ns)
+        run = Run(samples, in_flight, failed=result.overloaded is True, disturbed=disturbed)
         return run, busy_ns / 1e9 / max(1, len(sent))
 
     def requests_at(self, level: float) -> int:
@@ -335,7 +346,7 @@ class Levels:
             ramp_up_end_rps=None,
             ready_check_timeout_sec=self._settings.ready_check_timeout_sec or READY_S,
             records=str(records),
-        )
+        ).unattended(first_token_timeout=FIRST_TOKEN_S)
 
 
 def _share_of_rate(sent: Sequence[Record]) -> float:

@@ -7,11 +7,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
+from itertools import compress
 from operator import add
 from pathlib import Path
 from typing import Any
 
-from loadgen.analysis.search.algorithm import Run, SearchRange, SearchResult, find_highest_level
+from loadgen.analysis.search.algorithm import (
+    Judged,
+    Run,
+    SearchRange,
+    SearchResult,
+    find_highest_level,
+)
 from loadgen.analysis.search.criteria import LOOKS, RatioSample, separate_criteria
 from loadgen.analysis.search.levels import AXES, LevelRun, Levels, Measure
 from loadgen.analysis.search.search_bounds import UNBOUNDED, SearchBounds
@@ -141,7 +148,7 @@ class LoadSearch:
                 finally:
                     report()
             say(self._plan(levels, float(start)))
-            self.outcome = await find_highest_level(run_level, float(start), span)
+            self.outcome = await find_highest_level(run_level, float(start), span, levels.doubt)
         finally:
             self._conclude(levels)
 
@@ -196,9 +203,10 @@ class LoadSearch:
                 at_level = [level_run for level_run in level_runs if level_run.level == level]
                 self._levels[level] = judge_level(at_level, self._limits, self.data.latency_from)
             together = self._levels.get(level)
-            outcome = OUTCOME[met] + (f" ({why})" if why else "")
-            if met is None and together is not None and together.met is not None:
-                outcome = f"{OUTCOME[together.met]}, by {together.runs} runs together"
+            if together is None:
+                outcome = OUTCOME[met] + (f" ({why})" if why else "")
+            else:
+                outcome = outcome_text(together, met, why)
             say(f"{self.level_text(level)}: {outcome}")
         self._reported = len(level_runs)
         self.data.levels = [self._levels[level] for level in sorted(self._levels)]
@@ -214,6 +222,22 @@ class LoadSearch:
         self.data.notes += levels.notes
 
 
+def outcome_text(level: LoadLevel, met: bool | None, why: str | None) -> str:
+    """Say what a level has shown so far, as the table does, after a run of it.
+
+    Args:
+        level: All runs at the level.
+        met: What the run alone shows.
+        why: Why it is inconclusive, or missed the limits whatever they are.
+    """
+    outcome = OUTCOME[level.met]
+    if level.doubted:
+        return f"{outcome}, disturbed ({level.doubted})"
+    if met is level.met:
+        return outcome + (f" ({why})" if why else "")
+    return f"{outcome}, by {f'{level.runs} runs together' if level.runs > 1 else 'another run'}"
+
+
 def judge_level(
     level_runs: Sequence[LevelRun], limits: Sequence[slo.Limit], clock: str
 ) -> LoadLevel:
@@ -224,15 +248,16 @@ def judge_level(
         limits: Of the SLO, one for each criterion of the runs.
         clock: "due" or "sent", from which latencies are counted.
     """
-    counted = [level_run for level_run in level_runs if level_run.run.inconclusive is None]
-    runs = [level_run.run for level_run in counted if level_run.run.samples]
-    pooled: Run | None = reduce(add, runs) if runs else None
+    judged = Judged.of([level_run.run for level_run in level_runs])
+    counted = list(compress(level_runs, judged.counted))
+    pooled = judged.pooled
     failed = next((level_run for level_run in counted if level_run.run.failed), None)
     why = failed.why if failed else None if counted else level_runs[-1].why
     snapshots = [level_run.result.snapshot for level_run in counted or level_runs[-1:]]
     return LoadLevel(
         level=level_runs[0].level,
-        met=False if failed else pooled.met() if pooled else None,
+        met=judged.met,
+        doubted=counted[-1].run.disturbed if judged.is_doubted else None,
         runs=len(counted),
         why=why,
         slo=[

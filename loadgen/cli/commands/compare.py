@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     outcomes = [judgement.failed for judgement in comparison.judgements]
     if any(outcomes):
         return exit_codes.CHANGED
-    return exit_codes.INVALID if None in outcomes else exit_codes.DONE
+    return exit_codes.UNDECIDED if None in outcomes else exit_codes.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,8 +92,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="CONDITION",
         action="append",
         default=[],
-        help='exit 8 if the condition holds: "ttft_p99>+5%%", "output_throughput<-3%%", '
-        '"error_rate>+1pp"; repeatable',
+        help='exit 8 if the condition holds, 10 if the runs cannot tell: "ttft_p99>+5%%", '
+        '"output_throughput<-3%%", "error_rate>+1pp"; repeatable',
     )
     parser.add_argument(
         "--markdown",

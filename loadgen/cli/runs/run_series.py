@@ -303,7 +303,8 @@ class SearchSeries:
             # By the outcome of the search, and by the runs at the level that it found.
             outcome, level = self._search.outcome, self._search.found_level
             codes = [exit_codes.SLO_MISSED] if outcome and outcome.end is End.NONE else []
-            if outcome is None or outcome.end is End.CLIENT:
+            knows_nothing = outcome is not None and outcome.end is End.DISTURBED and not level
+            if outcome is None or outcome.end is End.CLIENT or knows_nothing:
                 codes.append(
                     exit_codes.ERRORS
                     if exit_codes.ERRORS in self._series.codes

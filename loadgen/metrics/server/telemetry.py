@@ -286,6 +286,17 @@ class LatestServerMetrics:
         self._file = TailReader(folder / FILE_NAME)
         self._last: dict[tuple[str, str], dict[str, float]] = {}
 
+    def counts(self) -> dict[tuple[str, str, str], float]:
+        """Return the last value of all that changes while a server computes, by URL, target and
+        quantity: not how many requests it has.
+        """
+        return {
+            (*source, quantity): value
+            for source, values in self._last.items()
+            for quantity, value in values.items()
+            if quantity not in SUMMED
+        }
+
     def latest(self) -> dict[str, float]:
         """Return each gauge that the last scrape of every source had, of several sources as if
         they were one server.

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from loadgen.checks import EXPLAINED, PILE_UP, Check, Verdict, reasons, repeated_prompts, verdict
 from loadgen.config import slo
+from loadgen.features.liveness import ServerSilence, silences
 from loadgen.features.structured_output import StructuredOutput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.client import ClientTotals, Worker
@@ -126,6 +127,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ] = None
     cancelled: Cancelled = Cancelled()
     silent_streams: SilentStreams = SilentStreams()
+    silences: Annotated[list[ServerSilence], "Times in which no stream had a token."] = []
     never_due: Annotated[
         int,
         "Turns that ended as `cancelled` because an earlier turn had failed on the server, so "
@@ -378,6 +380,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
                 count=counters["silent_streams"],
                 examples=from_json_values(snapshot.silences, list[Silence]),
             ),
+            silences=silences(run),
             never_due=counters["never_due"],
             departures=Departures.of(run),
             retries=Retries.of(run),

@@ -23,7 +23,7 @@ from loadgen.report.result.rates import Efficiency
 
 SERIES_SCHEMA: Literal[1] = 1
 SeriesKind = Literal["search", "sweep"]
-SearchEnd = Literal["edge", "floor", "none", "client", "early"]
+SearchEnd = Literal["edge", "floor", "none", "client", "disturbed", "early"]
 
 
 class BriefFindings(Struct, frozen=True, kw_only=True):
@@ -120,7 +120,8 @@ class Found(Struct, frozen=True, kw_only=True):
 
     level: Annotated[float | None, "Highest level that meets the SLO; null: none does."]
     fails: Annotated[
-        float | None, "Lowest higher level that does not meet the SLO; null: no level failed."
+        float | None,
+        "Lowest higher level that does not meet the SLO, in undisturbed runs; null: none failed.",
     ]
     end: Annotated[SearchEnd, "How the search ended."]
     last: Annotated[Rate | None, "The level that was tried last; null: the search ended early."]
@@ -214,6 +215,9 @@ class LoadLevel(Struct, frozen=True, kw_only=True):
         "Why it misses the SLO whatever the bounds are, or why no run counts; null: neither.",
     ]
     slo: Annotated[list[BoundedLimit], "Each limit of the SLO."]
+    doubted: Annotated[
+        str | None, "What disturbed the runs if the level was missed in disturbed runs alone."
+    ] = None
 
 
 class Series(Struct, kw_only=True):

@@ -136,6 +136,13 @@ def interruptions(result: RunResult) -> Iterator[str]:
             f"SILENT STREAMS: {plural(silent.count, 'stream')} had no token for 60 s or more "
             f"({examples})."
         )
+    if silences := [silence for silence in result.silences if not silence.hung]:
+        longest = max(silences, key=lambda silence: silence.for_s)
+        found = f"; {longest.found}" if longest.found else ""
+        yield (
+            f"SILENT SERVER: {plural(len(silences), 'time')}, the longest from "
+            f"{longest.since_s:.1f} s on, no stream had a token for {longest.for_s:.1f} s{found}."
+        )
 
 
 def _verdict_summary(result: RunResult) -> str:

@@ -142,7 +142,7 @@ def test_control_characters_are_not_printed(capsys: pytest.CaptureFixture[str]) 
 def test_json_has_unrounded_numbers(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert dispatch(["compare", *files, "--json", "--fail-if", "ttft_mean>+90%"]) == 3
+    assert dispatch(["compare", *files, "--json", "--fail-if", "ttft_mean>+90%"]) == 10
     out, err = capsys.readouterr()
     told = json.loads(out)
     (ttft,) = (row for row in told["comparisons"][0]["rows"] if row["metric"] == "ttft_mean")
@@ -238,7 +238,7 @@ def test_junit_has_a_case_for_each_condition(folders: tuple[str, str]) -> None:
         ("fail if tpot_p50>+90% (d)", "system-out"),
     ]
     invalid = saved(Path("c.json"), verdict="INVALID")
-    assert dispatch(["compare", folders[0], invalid, *conditions, "--junit", "c.xml"]) == 3
+    assert dispatch(["compare", folders[0], invalid, *conditions, "--junit", "c.xml"]) == 10
     assert {case[0].tag for case in ElementTree.parse("c.xml").getroot()[0]} == {"error"}
 
 
@@ -275,7 +275,7 @@ def test_one_start_of_each_cannot_tell(
 ) -> None:
     """Nor can records, whose word is of these runs; failures are counted, and need no starts."""
     for sides in (files, (recorded(Path("r")), recorded(Path("s"), factor=2.0, seed=1))):
-        assert dispatch(["compare", *sides, "--fail-if", "tpot_p50>+5%"]) == 3
+        assert dispatch(["compare", *sides, "--fail-if", "tpot_p50>+5%"]) == 10
         line = capsys.readouterr().out.splitlines()[-1]
         assert line.startswith("cannot tell tpot_p50>+5% (")
         assert line.endswith("; give 3 starts of each side, or --noise") or "unknown: give" in line
@@ -284,14 +284,14 @@ def test_one_start_of_each_cannot_tell(
 
 def test_conditions_on_invalid_runs_are_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     one, other = saved(Path("a.json")), saved(Path("b.json"), ttft=25.0, verdict="INVALID")
-    assert dispatch(["compare", one, other, "--fail-if", "ttft_mean>+20%"]) == 3
+    assert dispatch(["compare", one, other, "--fail-if", "ttft_mean>+20%"]) == 10
     assert dispatch(["compare", one, other]) == 0
     assert "b.json: INVALID" in capsys.readouterr().out
 
 
 def test_failed_requests_are_noted_and_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     one, dead = saved(Path("a.json")), saved(Path("dead.json"), ttft=19.0, error_rate=0.5633)
-    assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%", "--html", "c.html"]) == 3
+    assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%", "--html", "c.html"]) == 10
     lines = capsys.readouterr().out.splitlines()
     lost = "dead.json: the server failed 56.3% of its requests; its latencies are those of the rest"
     assert lines.index("! Read this first") + 1 == lines.index(f"  - {lost}") < 6

@@ -9,10 +9,11 @@ import pytest
 from loadgen.analysis.search.algorithm import Run
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.levels import LevelRun
-from loadgen.analysis.search.load_search import judge_level
+from loadgen.analysis.search.load_search import judge_level, outcome_text
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
+from loadgen.report.result.series import LoadLevel
 from tests.helpers import run_facts, saved_json
 
 SETTINGS = RunSettings(num_prompts=400)
@@ -97,3 +98,33 @@ def test_inconclusive_runs_do_not_count() -> None:
     assert (level.met, level.why, level.runs, level.slo[0].high) == (None, "too short", 0, None)
     both = judged("ttft_p90<51ms", short, point("ttft_p90<51ms", records(2, 0.1)))
     assert (both.met, both.why, both.runs) == (True, None, 1)
+
+
+@pytest.mark.parametrize("second", ["met", "missed"])
+def test_a_disturbed_miss_counts_only_where_nothing_else_is_known(second: str) -> None:
+    limits = "ttft_p90<51ms"
+    disturbed = point(limits, records(1, 9.0), disturbed="late sends")
+    alone = judged(limits, disturbed)
+    assert (alone.met, alone.doubted, alone.runs) == (False, "late sends", 1)
+    sound = point(limits, records(2, 0.1 if second == "met" else 9.0))
+    both = judged(limits, disturbed, sound)
+    assert (both.met, both.doubted, both.runs) == (second == "met", None, 1)
+    assert both.slo == judged(limits, sound).slo
+
+
+@pytest.mark.parametrize(
+    ("level", "met", "why", "said"),
+    [
+        ({"met": True}, True, None, "met"),
+        ({"met": False, "why": "requests piled up"}, False, "requests piled up",
+         "missed (requests piled up)"),
+        ({"met": None, "runs": 2}, True, None, "not confirmed, by 2 runs together"),
+        ({"met": True, "runs": 2}, None, "too few requests", "met, by 2 runs together"),
+        ({"met": False, "doubted": "late sends"}, False, None, "missed, disturbed (late sends)"),
+    ],
+)  # fmt: skip
+def test_the_log_says_of_a_level_what_the_table_does(
+    level: dict[str, Any], met: bool | None, why: str | None, said: str
+) -> None:
+    whole = LoadLevel(**{"level": 4.0, "runs": 1, "why": None, "slo": []} | level)
+    assert outcome_text(whole, met, why) == said

@@ -11,7 +11,7 @@ import pytest
 from loadgen.errors import BadInput
 from loadgen.lab.study.execute import conductor
 from loadgen.lab.study.execute.store import DATABASE, FOLDERS, NotKept, Store, holder, locked
-from loadgen.lab.study.execute.trial import Failure, TrialRequest
+from loadgen.lab.study.execute.trial import Failure, Trial, TrialRequest
 from tests.helpers.killed_study import STUDY, Fake, Silent
 from tests.helpers.study_files import as_yaml, read
 from tests.helpers.study_walks import trial
@@ -242,3 +242,29 @@ def test_a_study_stops_where_its_budget_is_spent_and_goes_on_with_a_larger_one(
     with Store.open(tmp_path / "a.store") as store:
         found, _ = conductor.load_findings(store)
         assert (len(found.trials), found.open) == (3 + 4 + 4, "")
+
+
+class Endless(Fake):
+    """A runner whose third start never ends."""
+
+    async def run_trial(self, request: TrialRequest, *rest: Any, **options: Any) -> Trial:
+        if (request.block, request.arm) == (2, "baseline"):
+            await asyncio.sleep(10)
+        return await super().run_trial(request, *rest, **options)
+
+
+def test_budget_ends_a_start_that_never_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(conductor, "TrialRunner", Endless)
+    spent_s = 2 * 60 + 0.2
+    run(tmp_path, budget={"hours": spent_s / 3600})
+    assert "the budget is spent: the start that was running is given up" in caplog.text
+    with Store.open(tmp_path / "a.store") as store:
+        found, _ = conductor.load_findings(store)
+        assert (len(found.trials), found.open) == (2, "the budget is spent")
+        assert store.lost_s == pytest.approx(0.2, abs=1.0)
+    run(
+        tmp_path, budget={"hours": spent_s / 3600}
+    )  # its time is spent, and it does not begin again
+    assert caplog.text.count("is given up") == 1

@@ -7,9 +7,12 @@ fewer fresh starts show an effect. Each round has prompts of its own, the same f
 run was disturbed, its round is set aside and another follows.
 """
 
+import asyncio
+import logging
+import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +26,7 @@ from loadgen.lab.study.execute.accuracy_gate import asks_questions
 from loadgen.lab.study.execute.disturbance import MAX_DISTURBED
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.lab.study.execute.publications import published_findings
-from loadgen.lab.study.execute.store import Store, locked
+from loadgen.lab.study.execute.store import FOLDERS, Store, locked
 from loadgen.lab.study.execute.trial import Disturbance, Trial, TrialRequest, WorkloadRun, now
 from loadgen.lab.study.execute.trial_runner import OnProgress, TrialRunner, crash, flush
 from loadgen.lab.study.execute.walk import Walk
@@ -38,6 +41,8 @@ from loadgen.report.result.fields import to_json_values
 from loadgen.runner.start_engine import EngineSession
 
 THROUGHPUT = "total_token_throughput"
+
+logger = logging.getLogger("loadgen")
 
 
 class View(Protocol):
@@ -74,19 +79,42 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
             walk = Walk(file.study, planner)
             trials = store.trials()
             store.give_up_running()
-            spent_s = _replay(walk, trials, same=store.folder)
+            spent_s = _replay(walk, trials, same=store.folder) + store.lost_s
             runner = TrialRunner(file.study, planner, store.folder)
             run_next = _run_block if file.study.decision.rounds > 1 else _run_start
             while (request := walk.request) is not None and spent_s < limit_s(file.study):
                 if request not in trials:
-                    trials |= {
-                        trial.request: trial for trial in await run_next(walk, store, runner, view)
-                    }
+                    left_s = limit_s(file.study) - spent_s
+                    ended = await _within(left_s, run_next(walk, store, runner, view), store)
+                    if not ended:
+                        break
+                    trials |= {trial.request: trial for trial in ended}
                 trial = trials[request]
                 spent_s += trial.seconds
                 walk.add(trial)
                 view.end(walk, trial)
             return walk.found(BUDGET)
+
+
+async def _within(
+    left_s: float, starting: Coroutine[Any, Any, list[Trial]], store: Store
+) -> list[Trial]:
+    """Return the starts that end within the rest of the budget; else give them up, and return
+    none.
+    """
+    since_s = time.monotonic()
+    try:
+        async with asyncio.timeout(None if math.isinf(left_s) else left_s) as rest:
+            return await starting
+    except TimeoutError:
+        if not rest.expired():
+            raise
+    store.give_up_running(time.monotonic() - since_s)
+    logger.warning(
+        "the budget is spent: the start that was running is given up; its files stay in %s",
+        store.folder / FOLDERS,
+    )
+    return []
 
 
 async def _run_start(walk: Walk, store: Store, runner: TrialRunner, view: View) -> list[Trial]:
@@ -147,7 +175,7 @@ def load_findings(store: Store) -> tuple[Findings, Mapping[str, Any]]:
         for name, base in bases.items()
     }
     walk = Walk(study, Planner(replace_fields(study, engines=engines)))
-    spent_s = _replay(walk, store.trials())
+    spent_s = _replay(walk, store.trials()) + store.lost_s
     return walk.found(BUDGET if spent_s >= limit_s(study) else NOT_YET), stored
 
 

@@ -207,7 +207,7 @@ async def search_goodput(
     bounds = SearchBounds(max_runs=effort.max_runs)
     levels = Levels(measure, settings, [limits], records, name="goodput", bounds=bounds)
     span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
-    highest = await find_highest_level(levels.run_level, start, span)
+    highest = await find_highest_level(levels.run_level, start, span, levels.doubt)
     notes = levels.notes + levels.disturbances
     if highest.end is End.CLIENT:
         why = f"at {format_level(highest.tried[-1][0])} requests/s {levels.runs[-1].why}"
@@ -217,7 +217,7 @@ async def search_goodput(
     return Goodput(
         rate=highest.level,
         fails=highest.fails if math.isfinite(highest.fails) else None,
-        end=str(End.FLOOR if highest.end is End.CLIENT else highest.end),
+        end=str(End.FLOOR if highest.end in (End.CLIENT, End.DISTURBED) else highest.end),
         tried=list(highest.tried),
         attainment=limits.attainment,
         limits=limits.text,

@@ -272,14 +272,28 @@ class Store:
             )
         return trials
 
-    def give_up_running(self) -> None:
-        """Mark starts that have not ended as lost: the program that ran them is gone.
+    @property
+    def lost_s(self) -> float:
+        """How long the starts took that the budget cut short, s."""
+        row = self._database.execute("SELECT sum(seconds) FROM starts WHERE state = 'lost'")
+        return row.fetchone()[0] or 0.0
+
+    def give_up_running(self, seconds: float | None = None) -> None:
+        """Mark starts that have not ended as lost: the program that ran them is gone, or the
+        budget was spent within them.
+
+        Args:
+            seconds: How long they took together; None: unknown.
 
         Raises:
             NotKept: It cannot be written.
         """
         with kept(self.folder):
-            self._database.execute("UPDATE starts SET state = 'lost' WHERE state = 'running'")
+            self._database.execute(
+                "UPDATE starts SET state = 'lost', seconds = ? / (SELECT count(*) FROM starts "
+                "WHERE state = 'running') WHERE state = 'running'",
+                (seconds,),
+            )
 
     def begin(self, request: TrialRequest, config: str, began: str) -> tuple[int, Path]:
         """Record that a start begins.

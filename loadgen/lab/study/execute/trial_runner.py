@@ -17,6 +17,7 @@ from typing import Any
 from loadgen import report
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.checks import Verdict
+from loadgen.config.load import FIRST_TOKEN_S
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.lab.study.execute.accuracy_gate import answers
@@ -50,6 +51,14 @@ from loadgen.util.packages import find
 CONFIGURATION = "configuration.json"  # as the server reported it
 RECORDS = "records.jsonl"
 RESULT = "result.json"
+HANG = "hang"  # a kind of failure, as of a server that hangs while it starts
+# Of every workload, s, unless the study says more: of the first token, between tokens, and of the
+# silence of all streams until the server is asked.
+LIMITS_S = {
+    "first_token_timeout": FIRST_TOKEN_S,
+    "stall_timeout": 60.0,
+    "liveness_timeout": 15.0,
+}
 START_SEED = "LOADGEN_START_SEED"  # variable of every server; the simulator draws its noise by it
 
 OnProgress = Callable[[str, Progress], None]
@@ -226,7 +235,7 @@ class TrialRunner:
         load = self._planner.loads[name]
         settings = load.replace(
             model=arm.model, records=str(folder / RECORDS), slo=slo, seed=load.seed + round_
-        )
+        ).unattended(**LIMITS_S)
         tell = partial(on_progress, name)
         before = self._read(foreign)
         result = await _measure(engines, settings, tell)
@@ -237,6 +246,8 @@ class TrialRunner:
         brief["loadgen"] |= {"disturbance": self._disturbance(before, foreign, result)}
         workload_run = WorkloadRun(brief, str(path.relative_to(self._root)))
         failure = await _engine_failure(engines)
+        if failure is None and result.silences and result.silences[-1].hung:
+            failure = Failure(HANG, result.silences[-1].found, transient=True)
         if failure is None and result.verdict is Verdict.INVALID:
             failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
