@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     check_page("--html", arguments.html)
     written = [
         name
-        for name in ("csv", "markdown", "junit", "html")
+        for name in ("csv", "markdown", "junit", "html", "parquet", "otlp")
         if getattr(arguments, name) is not None
     ]
     for name in written:
@@ -85,6 +85,8 @@ def main(argv: list[str]) -> int:
         for path in paths:
             sys.stdout.write(emulate(path, arguments.tool, as_json=arguments.json))
         return exit_codes.DONE
+    if arguments.parquet is not None or arguments.otlp is not None:
+        return _export(paths, arguments.parquet, arguments.otlp)
     if arguments.csv is not None:
         _write("--csv", arguments.csv, _csv_lines(paths))
         return exit_codes.DONE
@@ -151,6 +153,15 @@ def _parser() -> OneLineParser:
         "--csv",
         metavar="FILE|-",
         help="write CSV instead: one row per run or, for records, one row per request",
+    )
+    form.add_argument(
+        "--parquet", metavar="FILE", help="write records as Parquet, one row per request"
+    )
+    form.add_argument(
+        "--otlp",
+        metavar="URL",
+        help="send records to an OpenTelemetry collector at URL, over HTTP: a span for each "
+        "request, and histograms",
     )
     form.add_argument("--schema", action="store_true", help="print the JSON schema of results")
     form.add_argument(
@@ -256,6 +267,38 @@ def _write(name: str, to: str, lines: Iterable[str]) -> None:
         return
     with writing(name, to), atomic_file(Path(to)) as file:
         file.writelines(line.encode() for line in lines)
+
+
+def _export(paths: Sequence[str], parquet: str | None, url: str | None) -> int:
+    """Write the records of a run as Parquet, or send them to a collector.
+
+    Raises:
+        BadInput: There are several files, or the one is not of records.
+    """
+    from loadgen.report import otlp
+    from loadgen.report import parquet as tables
+    from loadgen.runner import run_result
+
+    flag = tables.FLAG if parquet is not None else otlp.FLAG
+    path, *others = paths
+    if others:
+        raise BadInput(
+            flag, f"takes the records of one run, and {len(paths)} are given", "name one"
+        )
+    if not RecordFile.is_one(path):
+        raise BadInput(flag, f"{path} has no records", "name a file that --records wrote")
+    if parquet is not None:
+        with writing(flag, parquet):
+            rows = tables.write(path, parquet)
+        print(f"Saved: {parquet}, {rows:,} rows")
+        return exit_codes.DONE
+    assert url is not None
+    sent = otlp.export(path, url, str(run_result.from_records(path).verdict))
+    unsent = f"; {sent.unsent:,} requests were never sent, and have none" if sent.unsent else ""
+    print(f"Sent to {url}: {sent.spans:,} spans, {sent.metrics} metrics{unsent}")
+    if not sent.joins:
+        print("The server's spans do not join these: the run had no --trace", file=sys.stderr)
+    return exit_codes.DONE
 
 
 def _junit(files: "Files") -> str:
