@@ -122,7 +122,7 @@ def _parser() -> OneLineParser:
         metavar="FILE",
         nargs="*",
         help="a result of `loadgen run` or `loadgen search` (--save-result, --json), a file of "
-        "--records, or a result of `vllm bench serve` or SGLang's bench_serving; without FILE: the "
+        "--records, or a result of vLLM, SGLang, AIPerf, guidellm or inference-perf; without FILE: the "
         "records of the last run that ended early",
     )
     add(
