@@ -80,10 +80,17 @@ def main(argv: list[str]) -> int:
         )
     if not arguments.files:
         say(f"the records of the last run that ended early: {paths[0]}")
+    if arguments.to is not None and not arguments.tool:
+        raise BadInput("--to", "has no effect without --as", "add --as aiperf")
     if arguments.tool:
         emulate = packages.load("--as", packages.installed("loadgen.emulations")["other-tools"])
+        if arguments.to is not None and len(paths) > 1:
+            problem = f"takes the records of one run, and {len(paths)} are given"
+            raise BadInput("--to", problem, "name one")
         for path in paths:
-            sys.stdout.write(emulate(path, arguments.tool, as_json=arguments.json))
+            with writing("--to", arguments.to or ""):
+                text = emulate(path, arguments.tool, as_json=arguments.json, folder=arguments.to)
+            sys.stdout.write(text)
         return exit_codes.DONE
     if arguments.parquet is not None or arguments.otlp is not None:
         return _export(paths, arguments.parquet, arguments.otlp)
@@ -122,8 +129,8 @@ def _parser() -> OneLineParser:
         metavar="FILE",
         nargs="*",
         help="a result of `loadgen run` or `loadgen search` (--save-result, --json), a file of "
-        "--records, or a result of vLLM, SGLang, AIPerf, guidellm or inference-perf; without FILE: the "
-        "records of the last run that ended early",
+        "--records, or a result of vLLM, SGLang, AIPerf, guidellm or inference-perf; without FILE: "
+        "the records of the last run that ended early",
     )
     add(
         "--as",
@@ -131,6 +138,12 @@ def _parser() -> OneLineParser:
         metavar="TOOL",
         help="print what another load generator would have reported for these records, and why: "
         "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
+    )
+    add(
+        "--to",
+        metavar="FOLDER",
+        help="with --as aiperf: write profile_export_aiperf.json and profile_export.jsonl into "
+        "FOLDER, as its readers take them",
     )
     add("--brief", action="store_true", help="leave the `vllm bench serve` block out")
     add("--full", action="store_true", help="print everything that is known about a run")

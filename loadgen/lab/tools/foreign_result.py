@@ -126,13 +126,16 @@ def _aiperf_requests(path: Path) -> Flat:
             for value in (_number(_part(row, "metrics", name).get("value")) for row in rows)
         ]
 
+    length = "output_sequence_length"
+    if any(not row.get("error") and not _part(row, "metrics", length) for row in rows):
+        return {}  # the server counted no tokens
     gaps = [_part(row, "metrics", "inter_chunk_latency").get("value") or [] for row in rows]
     return {
         "ttfts": column("time_to_first_token", 1e3),
         "latencies": column("request_latency", 1e3),
         "itls": [[gap / 1e3 for gap in of_request] for of_request in gaps],
         "input_lens": column("input_sequence_length", 1.0),
-        "output_lens": column("output_sequence_length", 1.0),
+        "output_lens": column(length, 1.0),
         "start_times": [_part(row, "metadata")["request_start_ns"] / 1e9 for row in rows],
         "errors": [str(row.get("error") or "") for row in rows],
     }
