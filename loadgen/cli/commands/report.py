@@ -142,8 +142,8 @@ def _parser() -> OneLineParser:
     add(
         "--to",
         metavar="FOLDER",
-        help="with --as aiperf: write profile_export_aiperf.json and profile_export.jsonl into "
-        "FOLDER, as its readers take them",
+        help="with --as aiperf or inference-perf: write the files of that tool into FOLDER, as its "
+        "readers take them",
     )
     add("--brief", action="store_true", help="leave the `vllm bench serve` block out")
     add("--full", action="store_true", help="print everything that is known about a run")

@@ -204,7 +204,8 @@ def _first_row(path: str) -> dict[str, Any] | None:
 def _scenario(given: Given, result: Translation) -> None:
     result.block(
         f"--scenario {given.get('--scenario')} has rules of its own: it primes each trajectory, "
-        "and ramps the number of sessions in flight"
+        "and ramps the number of sessions in flight; its idle gaps, cache-bust prefixes and "
+        "coverage are AIPerf's own, so what loadgen measures is no submission"
     )
     result.put("--dataset-name", "agentic")
     result.put("--trace-format", "weka")

@@ -181,7 +181,10 @@ def _inference_perf(data: Flat) -> ForeignResult:
     values = {
         "completed": _part(data, "successes").get("count"),
         "failed": _part(data, "failures").get("count", 0),
+        "duration": data.get("benchmark_time_seconds"),
         "request_rate": _part(data, "load_summary").get("requested_rate"),
+        "total_input_tokens": _part(data, "successes", "prompt_tokens").get("total"),
+        "total_output_tokens": _part(data, "successes", "output_tokens").get("total"),
         **{key: rates.get(name) for name, key in PERF_RATES.items()},
     }
     return ForeignResult(

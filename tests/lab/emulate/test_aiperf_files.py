@@ -115,6 +115,11 @@ def test_files_are_a_baseline_that_loadgen_reads_again(files: Any) -> None:
     ("flags", "problem"),
     [
         (["--to", "x"], "--to: has no effect without --as; add --as aiperf"),
+        (["--as", "guidellm", "--to", "x"], "--to: the file of guidellm requires times of its own"),
+        (
+            ["--as", "agentx", "--to", "x"],
+            "--to: a submission of AgentX requires AIPerf's own idle",
+        ),
         (["--as", "sglang", "--to", "x"], "--to: the files of sglang are not written; give --as"),
     ],
 )

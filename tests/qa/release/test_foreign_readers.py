@@ -55,3 +55,31 @@ def test_aiperf_reads_its_files(tmp_path: Path) -> None:
     assert told["count"] == summary["request_count"]["avg"]
     assert told["errors"] == told["failed"] == summary["error_request_count"]["avg"]
     assert told["rows"] == told["count"] + told["failed"]
+
+
+INFERENCE_PERF = """
+import json, sys
+from pathlib import Path
+from inference_perf.reportgen.per_stage.validation import PerStageLifecycleValidator
+from inference_perf.reportgen.summary.validation import SummaryLifecycleValidator
+from inference_perf.reportgen.validation import run_validators
+from inference_perf.utils import ReportFile
+
+paths = Path(sys.argv[1]).iterdir()
+files = [ReportFile(path.stem, json.loads(path.read_text())) for path in paths]
+result = run_validators([SummaryLifecycleValidator(), PerStageLifecycleValidator()], files)
+print(json.dumps({
+    "files": sorted(file.get_filename() for file in files),
+    "findings": [each.message for each in result.all_errors() + result.all_warnings()],
+}))
+"""
+
+
+def test_validators_of_inference_perf_find_nothing_in_its_files(tmp_path: Path) -> None:
+    records, folder = counted_run(tmp_path / "run.jsonl"), tmp_path / "reports"
+    assert dispatch(["report", str(records), "--as", "inference-perf", "--to", str(folder)]) == 0
+    told = read_by(made(recipes.inference_perf, recipes.FOLDER), INFERENCE_PERF, str(folder))
+    assert told == {
+        "files": ["stage_0_lifecycle_metrics.json", "summary_lifecycle_metrics.json"],
+        "findings": [],
+    }

@@ -5,12 +5,18 @@ loadgen's numbers.
 import sys
 
 from loadgen.errors import BadInput
-from loadgen.lab.tools.emulate import aiperf_files
+from loadgen.lab.tools.emulate import aiperf_files, inference_perf_files
 from loadgen.lab.tools.emulate.comparison import TOOLS, ToolComparison, compare, render
 from loadgen.report import to_json
 from loadgen.util.terminal_text import Screen
 
-FILES = {"aiperf": aiperf_files.write}
+FILES = {"aiperf": aiperf_files.write, "inference-perf": inference_perf_files.write}
+# Why the files of other tools cannot be made without figures that nobody has measured.
+NOT_WRITTEN = {
+    "guidellm": "the file of guidellm requires times of its own scheduler, which no other tool has",
+    "agentx": "a submission of AgentX requires AIPerf's own idle gaps, cache-bust prefixes, "
+    "coverage and submission_valid, which a run of loadgen cannot have",
+}
 
 __all__ = ["TOOLS", "ToolComparison", "compare", "emulate", "render"]
 
@@ -30,9 +36,11 @@ def emulate(path: str, tool: str, *, as_json: bool, folder: str | None = None) -
     """
     if folder is not None:
         if tool not in FILES:
-            remedy = f"give --as {' or '.join(FILES)}"
-            raise BadInput("--to", f"the files of {tool} are not written", remedy)
+            reason = NOT_WRITTEN.get(tool, f"the files of {tool} are not written")
+            raise BadInput("--to", reason, f"give --as {' or '.join(FILES)}")
         return "".join(f"Saved: {file}\n" for file in FILES[tool](path, folder))
+    if tool in FILES and tool not in TOOLS:
+        raise BadInput("--as", f"of {tool} only the files are written", "add --to FOLDER")
     comparison = compare(path, tool)
     if as_json:
         return to_json(comparison.to_dict()) + "\n"
