@@ -23,6 +23,7 @@ UNAUTHORIZED = 401
 # What all attempts of a request have in common, and what is kept of the first.
 KEPT = (
     *("ready", "turn", "server_tokens", "class_number", "texts", "session_token"),
+    "trace_line",
     *("keeps_text", "keeps_answer", "keeps_head"),
     *("end_after_tokens", "end_after_ns", "ends_as"),
 )

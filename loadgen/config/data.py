@@ -200,11 +200,11 @@ class DataSettings:
         "answers in the history of later turns: the server's (real), or the data set's (recorded)",
     )
     trace_format: Literal[
-        "auto", "mooncake", "burstgpt", "azure", "weka", "mlperf", "tracelab", "otel"
+        "auto", "requests", "mooncake", "burstgpt", "azure", "weka", "mlperf", "tracelab", "otel"
     ] = data_option(
         "auto",
-        "format of the file: mooncake, burstgpt or azure for a trace; weka, mlperf, tracelab or "
-        "otel for agents",
+        "format of the file: requests, mooncake, burstgpt or azure for a trace; weka, mlperf, "
+        "tracelab or otel for agents",
     )
     trace_column: tuple[str, ...] = data_option(
         (),

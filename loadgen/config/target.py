@@ -162,6 +162,11 @@ class TargetSettings:
         "choose a server at the first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
     )
+    trace: bool = target_option(
+        False,
+        "send a traceparent header with each request, so that the server's spans join those of "
+        "`loadgen report --otlp`",
+    )
     insecure: bool = target_option(
         False,
         "do not verify TLS certificates",

@@ -245,6 +245,9 @@ def _check_target(settings: RunFields) -> None:
         setting.session_header, settings.session_header, "give a name such as X-Session-ID, or none"
     )
     _check_session_token(settings)
+    if settings.trace and "traceparent" in _header_names(settings):
+        problem = f"{setting.header} sends traceparent, the same with every request"
+        raise BadInput(setting.trace, problem, "leave one of the two out")
     if settings.api_key_header is not None:
         _check_header_name(
             setting.api_key_header, settings.api_key_header, "give a name such as api-key"
@@ -287,7 +290,7 @@ def _check_session_token(settings: RunFields) -> None:
         if settings.session_token.lower() == "set-cookie"
         else settings.session_token.lower()
     )
-    if sent in (header_name(header).lower() for header in settings.header):
+    if sent in _header_names(settings):
         raise BadInput(
             SESSION_TOKEN, f"{setting.header} sends {sent}, too", "leave one of the two out"
         )
@@ -297,6 +300,10 @@ def _check_session_token(settings: RunFields) -> None:
             f"{setting.session_header} sends {sent}, too",
             f"give {setting.session_header} none",
         )
+
+
+def _header_names(settings: RunFields) -> list[str]:
+    return [header_name(header).lower() for header in settings.header]
 
 
 def _check_header_name(name_flag: str, name: str, remedy: str) -> None:

@@ -30,6 +30,7 @@ cdef class Record(Answer):
     cdef public object source  # where its prompt comes from; None: only a file of records says it
     # header lines with the token of its session, to be sent, or None
     cdef public object session_token
+    cdef public object trace_line  # a header line with the ids of its trace, to be sent, or None
     # the client itself ends it once so many tokens have come; 0: not for that
     cdef public int64_t end_after_tokens
     cdef public int64_t end_after_ns  # so long after it was sent; -1: not for that

@@ -69,6 +69,7 @@ class Record:
         first_sent, first_closed, first_status: Of the first of several attempts; 0: there was one.
         retry_after: The value of Retry-After in an answer with an error, or None.
         session_token: Header lines with the token of its session, to be sent, or None.
+        trace_line: A header line with the ids of its trace, to be sent, or None.
         response_head: The status line and fields of the answer, if `keeps_head`; else None.
         redaction: Takes credentials out of the text of the answer; None: there are none.
         keeps_text, keeps_answer, keeps_head: What to keep of the answer; set before the request.
@@ -131,6 +132,7 @@ class Record:
     first_status: int
     retry_after: str | None
     session_token: bytes | None
+    trace_line: bytes | None
     response_head: bytes | None
     redaction: Callable[[str], str] | None
     keeps_text: bool

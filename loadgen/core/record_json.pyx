@@ -138,7 +138,9 @@ def live():
     return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
-def record_line(Record record not None, int64_t start_ns, *, bint answer=False, class_name=None):
+def record_line(
+    Record record not None, int64_t start_ns, *, bint answer=False, class_name=None, trace=None
+):
     """Return an ended record as a line of JSON.
 
     Args:
@@ -147,6 +149,7 @@ def record_line(Record record not None, int64_t start_ns, *, bint answer=False, 
             `due`.
         answer: Whether to write the text of the answer too.
         class_name: The name of its class; None: the run has no classes.
+        trace: The ids of its trace and of its span; None: it has none.
     """
     cdef Buffer out
     cdef int64_t due = record.due
@@ -166,6 +169,9 @@ def record_line(Record record not None, int64_t start_ns, *, bint answer=False, 
         put_number(&out, b',"target":', record.target)
         if class_name is not None:
             put_object(&out, b',"class":', class_name)
+        if trace is not None:
+            put_object(&out, b',"trace_id":', trace[0])
+            put_object(&out, b',"span_id":', trace[1])
         if record.turn >= 0:
             put_number(&out, b',"session":', record.index - record.turn)
             put_number(&out, b',"turn":', record.turn + 1)

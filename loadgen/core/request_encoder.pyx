@@ -56,6 +56,8 @@ cdef class RequestEncoder:
             lines = b"%b%d\r\n" % (session_line, record.index - record.turn)
         if record.session_token is not None:
             lines += record.session_token
+        if record.trace_line is not None:
+            lines += record.trace_line
         if self._sign is not None:
             for name, value in self._sign(body).items():
                 lines += f"{name}: {value}\r\n".encode("latin-1")

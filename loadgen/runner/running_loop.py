@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from loadgen.client.load_loop import Feature, Load
 from loadgen.features.answer_tokens import AnswerTokens
 from loadgen.features.structured_output import StructuredAnswers
+from loadgen.features.trace_context import TraceContext
 from loadgen.metrics import parted_recorder
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
@@ -61,6 +62,7 @@ class RunningLoop:
         self._features: tuple[Feature, ...] = (
             AnswerTokens(LazyTokenizer(job.settings), self.recorder, job.partition.count),
             StructuredAnswers(prepared.requests),
+            TraceContext(ready.header.trace_key),
         )
         self.load = Load(
             job.settings,

@@ -15,7 +15,21 @@ from loadgen.util.timerfd import TimerfdAlarm, is_supported
 
 NS_PER_S = 1_000_000_000
 
+READINGS = 9  # pairs of readings of both clocks, the closest of which counts
+
 now_ns = time.monotonic_ns
+
+
+def unix_ns(monotonic_ns: int) -> int:
+    """Convert a time of CLOCK_MONOTONIC to ns since 1970, as the system's clock is set now.
+
+    It is exact to the time between two readings, well below a microsecond on an idle processor.
+    """
+    before, real, after = min(
+        ((now_ns(), time.time_ns(), now_ns()) for _ in range(READINGS)),
+        key=lambda readings: readings[2] - readings[0],
+    )
+    return monotonic_ns + real - (before + after) // 2
 
 
 class AnyAlarm(Protocol):

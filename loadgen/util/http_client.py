@@ -128,9 +128,37 @@ def request(
     data = None if body is None else orjson.dumps(body)
     method = "GET" if data is None and not post else "POST"
     headers = {} if data is None else {"Content-Type": "application/json"}
+    return _blocking(method, url, data, headers, timeout_s, on_wait)
 
+
+def send(url: str, body: bytes, headers: dict[str, str], timeout_s: float = 30.0) -> Reply:
+    """POST `body` to `url`, and block until the response has come.
+
+    Args:
+        url: As for `get`.
+        body: The body.
+        headers: Its type, and further headers.
+        timeout_s: Limit for the whole response, s.
+
+    Returns:
+        The response, of any status.
+
+    Raises:
+        Unreachable: As `get`.
+    """
+    return _blocking("POST", url, body, headers, timeout_s, int)
+
+
+def _blocking(
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: dict[str, str],
+    timeout_s: float,
+    on_wait: Callable[[], object],
+) -> Reply:
     async def wait() -> Reply:
-        reply = asyncio.ensure_future(_exchange(method, url, data, headers, DIRECT, timeout_s))
+        reply = asyncio.ensure_future(_exchange(method, url, body, headers, DIRECT, timeout_s))
         while not (await asyncio.wait([reply], timeout=WAIT_S))[0]:
             on_wait()
         return reply.result()

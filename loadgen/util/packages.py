@@ -24,7 +24,7 @@ def require(field: str, purpose: str, *packages: str, otherwise: str | None = No
     Args:
         field: The flag or key that needs them.
         purpose: The use that needs them, such as "reading model.gguf".
-        packages: Their names, both on the package index and as modules.
+        packages: Their names on the package index, which are those of modules with - for a dot.
         otherwise: An alternative to installing them.
 
     Raises:
@@ -33,7 +33,7 @@ def require(field: str, purpose: str, *packages: str, otherwise: str | None = No
     errors: dict[str, ImportError] = {}
     for name in packages:
         try:
-            import_module(name)
+            import_module(name.replace("-", "."))
         except ImportError as error:
             errors[name] = error
     if errors:

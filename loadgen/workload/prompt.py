@@ -59,6 +59,8 @@ class Prompt(Struct, frozen=True):
             sent.
         fields: Further fields of the body of its request, over those of the run: tools, a JSON
             schema.
+        verbatim: Whether `fields` are the rest of a recorded body, its maximum of tokens included:
+            the run adds none.
         class_number: The class that its request is in, from 0; a run with classes sets it.
         unsalted: The content before a salt was put into it, which identifies the prompt; empty: it
             has no salt.
@@ -76,6 +78,7 @@ class Prompt(Struct, frozen=True):
     texts: tuple[str, ...] = ()
     token_ids: tuple[int, ...] = ()
     fields: dict[str, Any] = {}
+    verbatim: bool = False
     class_number: int = 0
     unsalted: bytes = b""
 

@@ -152,7 +152,10 @@ class Target(WithCredentials, frozen=True):
             raise BadInput(setting.dataset_name, problem, f"use {setting.backend} openai-chat")
         fields |= self.fields | prompt.fields
         body = self.api.body(prompt, self.model, fields)
-        if not self.limits_answers and prompt.output_tokens != 1:  # of a probe, or to fill a cache
+        if prompt.verbatim:
+            if self.api.length_field not in prompt.fields:
+                body.pop(self.api.length_field, None)
+        elif not self.limits_answers and prompt.output_tokens != 1:  # of a probe, to fill a cache
             for part in (body, body.get("sampling_params", {})):
                 part.pop(self.api.length_field, None)
         if MAX_COMPLETION_TOKENS in self.omit and MAX_COMPLETION_TOKENS in body:

@@ -339,6 +339,11 @@ def test_a_token_that_would_be_sent_twice_is_refused(changes: dict[str, object],
         RunSettings(**changes).checked()
 
 
+def test_a_traceparent_of_the_users_is_refused_beside_those_of_the_run() -> None:
+    with pytest.raises(BadInput, match="--trace: --header sends traceparent, the same with every"):
+        RunSettings(trace=True, header=("Traceparent=1",)).checked()
+
+
 @pytest.mark.parametrize(
     ("field", "name"), [("session_token", "content-length"), ("session_header", "Host")]
 )

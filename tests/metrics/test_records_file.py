@@ -3,6 +3,7 @@
 import contextlib
 import math
 import sys
+import time
 
 import orjson
 import pytest
@@ -17,6 +18,7 @@ from loadgen.metrics.records.file import RecordFile, RecordWriter, write_trailer
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.metrics.snapshot import LoopTotals
+from loadgen.util.trace_context import traceparent
 from tests.helpers.record_kinds import (
     RECORDS,
     sent_to,
@@ -78,6 +80,26 @@ def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path
     assert (first["start_ns"], first["scheduled"], first["heading"]["model"]) == (START, 7, "m")
     assert [line["index"] for line in lines] == [0, 1]
     assert (lines[0]["source"], lines[1]["detail"]) == ("x", "two\nlines")
+
+
+def test_the_first_line_says_when_the_clock_started_since_1970(tmp_path):
+    path = tmp_path / "records.jsonl"
+    offset = time.time_ns() - time.monotonic_ns()
+    with writing(path):
+        pass
+    assert RecordFile(path).start_unix_ns == pytest.approx(START + offset, abs=50_000_000)
+    first = orjson.loads(as_lines(path)[0])
+    assert first["start_unix_ns"] == RecordFile(path).start_unix_ns
+
+
+def test_records_of_a_traced_run_have_the_ids_that_were_sent(tmp_path):
+    path = tmp_path / "records.jsonl"
+    heading = structs.replace(HEADING, provenance={"engine": {}, "trace_key": "ab" * 16})
+    with RecordWriter.optional(path) as writer:
+        writer.begin(heading, START, 1, [])
+        writer.write(answered(7))
+    line = orjson.loads(as_lines(path)[1])
+    assert f"00-{line['trace_id']}-{line['span_id']}-01" == traceparent("ab" * 16, 7)
 
 
 def test_secrets_are_not_in_the_file(tmp_path):

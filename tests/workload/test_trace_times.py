@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.util.clock import NS_PER_S
-from loadgen.workload.datasets.trace import time_warnings
+from loadgen.workload.datasets.trace_times import time_warnings
 
 
 @pytest.mark.parametrize(

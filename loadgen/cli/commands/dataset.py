@@ -15,7 +15,7 @@ from loadgen.cli import exit_codes, flags, run_settings
 from loadgen.cli.compat.tool_flags import places
 from loadgen.cli.live.progress_line import ProgressLine, preparing_text, time_left
 from loadgen.cli.topic_parser import TopicParser
-from loadgen.config.data import DataSettings
+from loadgen.config.data import TRACE, DataSettings
 from loadgen.config.option import FIRST, flag
 from loadgen.errors import BadInput, written_as
 from loadgen.util import files, terminal_text
@@ -58,6 +58,16 @@ def main(argv: list[str]) -> int:
     flag_values = _parsed(argv)
     with written_as(places(flag_values)):
         path = flag_values.pop("export", None)
+        log, private = flag_values.pop("from_log", None), flag_values.pop("private", False)
+        if log is not None:
+            from loadgen.cli.commands import dataset_log
+
+            flag_values |= {"dataset_name": TRACE, "dataset_path": log}
+            settings = endpoints.checked(run_settings.settings(flag_values))
+            with _destination(path) as file:
+                return dataset_log.convert(settings, path, file, private=private)
+        if private:
+            raise BadInput("--private", "has no effect without --from-log", "leave it out")
         return show(endpoints.checked(run_settings.settings(flag_values)), path)
 
 
@@ -182,6 +192,18 @@ def parser(tool: str | None = None) -> TopicParser:
         metavar="FILE.jsonl",
         help="also write the prompts as JSON lines; --dataset-name jsonl sends them; -: to "
         "stdout, all else to stderr",
+    )
+    flag_parser.add_argument(
+        "--from-log",
+        metavar="LOG",
+        help="write the requests in the log of a gateway, a JSON object a line, to --export; "
+        "--dataset-name trace sends them at their times",
+    )
+    flag_parser.add_argument(
+        "--private",
+        action="store_true",
+        help="with --from-log: replace all texts by random words, as long to the token, that begin "
+        "alike where the originals do",
     )
     flags.add_settings(flag_parser, tool, FIELDS)
     return flag_parser

@@ -63,6 +63,9 @@ def _about(overview: Overview) -> Iterator[str]:
             "not known yet,"
         )
         yield "and are not counted below"
+    if about.get("replaced"):
+        fields = ", ".join(f"{name} of {count:,}" for name, count in about["replaced"].items())
+        yield f"the run's own replaces the recorded {fields} requests"
     if about.get("rows_left_out"):
         yield (
             f"{about['rows_left_out']:,} rows of the trace left out: they have no input or no "

@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     check_page("--html", arguments.html)
     written = [
         name
-        for name in ("csv", "markdown", "junit", "html")
+        for name in ("csv", "markdown", "junit", "html", "parquet", "otlp")
         if getattr(arguments, name) is not None
     ]
     for name in written:
@@ -80,11 +80,20 @@ def main(argv: list[str]) -> int:
         )
     if not arguments.files:
         say(f"the records of the last run that ended early: {paths[0]}")
+    if arguments.to is not None and not arguments.tool:
+        raise BadInput("--to", "has no effect without --as", "add --as aiperf")
     if arguments.tool:
         emulate = packages.load("--as", packages.installed("loadgen.emulations")["other-tools"])
+        if arguments.to is not None and len(paths) > 1:
+            problem = f"takes the records of one run, and {len(paths)} are given"
+            raise BadInput("--to", problem, "name one")
         for path in paths:
-            sys.stdout.write(emulate(path, arguments.tool, as_json=arguments.json))
+            with writing("--to", arguments.to or ""):
+                text = emulate(path, arguments.tool, as_json=arguments.json, folder=arguments.to)
+            sys.stdout.write(text)
         return exit_codes.DONE
+    if arguments.parquet is not None or arguments.otlp is not None:
+        return _export(paths, arguments.parquet, arguments.otlp)
     if arguments.csv is not None:
         _write("--csv", arguments.csv, _csv_lines(paths))
         return exit_codes.DONE
@@ -120,8 +129,8 @@ def _parser() -> OneLineParser:
         metavar="FILE",
         nargs="*",
         help="a result of `loadgen run` or `loadgen search` (--save-result, --json), a file of "
-        "--records, or a result of `vllm bench serve` or SGLang's bench_serving; without FILE: the "
-        "records of the last run that ended early",
+        "--records, or a result of vLLM, SGLang, AIPerf, guidellm or inference-perf; without FILE: "
+        "the records of the last run that ended early",
     )
     add(
         "--as",
@@ -129,6 +138,12 @@ def _parser() -> OneLineParser:
         metavar="TOOL",
         help="print what another load generator would have reported for these records, and why: "
         "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
+    )
+    add(
+        "--to",
+        metavar="FOLDER",
+        help="with --as aiperf or inference-perf: write the files of that tool into FOLDER, as its "
+        "readers take them",
     )
     add("--brief", action="store_true", help="leave the `vllm bench serve` block out")
     add("--full", action="store_true", help="print everything that is known about a run")
@@ -151,6 +166,15 @@ def _parser() -> OneLineParser:
         "--csv",
         metavar="FILE|-",
         help="write CSV instead: one row per run or, for records, one row per request",
+    )
+    form.add_argument(
+        "--parquet", metavar="FILE", help="write records as Parquet, one row per request"
+    )
+    form.add_argument(
+        "--otlp",
+        metavar="URL",
+        help="send records to an OpenTelemetry collector at URL, over HTTP: a span for each "
+        "request, and histograms",
     )
     form.add_argument("--schema", action="store_true", help="print the JSON schema of results")
     form.add_argument(
@@ -256,6 +280,38 @@ def _write(name: str, to: str, lines: Iterable[str]) -> None:
         return
     with writing(name, to), atomic_file(Path(to)) as file:
         file.writelines(line.encode() for line in lines)
+
+
+def _export(paths: Sequence[str], parquet: str | None, url: str | None) -> int:
+    """Write the records of a run as Parquet, or send them to a collector.
+
+    Raises:
+        BadInput: There are several files, or the one is not of records.
+    """
+    from loadgen.report import otlp
+    from loadgen.report import parquet as tables
+    from loadgen.runner import run_result
+
+    flag = tables.FLAG if parquet is not None else otlp.FLAG
+    path, *others = paths
+    if others:
+        raise BadInput(
+            flag, f"takes the records of one run, and {len(paths)} are given", "name one"
+        )
+    if not RecordFile.is_one(path):
+        raise BadInput(flag, f"{path} has no records", "name a file that --records wrote")
+    if parquet is not None:
+        with writing(flag, parquet):
+            rows = tables.write(path, parquet)
+        print(f"Saved: {parquet}, {rows:,} rows")
+        return exit_codes.DONE
+    assert url is not None
+    sent = otlp.export(path, url, str(run_result.from_records(path).verdict))
+    unsent = f"; {sent.unsent:,} requests were never sent, and have none" if sent.unsent else ""
+    print(f"Sent to {url}: {sent.spans:,} spans, {sent.metrics} metrics{unsent}")
+    if not sent.joins:
+        print("The server's spans do not join these: the run had no --trace", file=sys.stderr)
+    return exit_codes.DONE
 
 
 def _junit(files: "Files") -> str:

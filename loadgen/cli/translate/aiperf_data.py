@@ -170,9 +170,11 @@ def _trace(given: Given, result: Translation, path: str, form: str) -> None:
         result.put("--trace-block-size", given.get("--isl-block-size"))
     row = _first_row(path)
     if row is not None and "messages" in row:
-        result.put("--dataset-name", "jsonl")
         result.drop("--trace-format")
-        result.block("its rows have messages: convert them to the rows of jsonl")
+        result.block(
+            "its rows have messages: loadgen dataset --from-log makes a trace of them, with "
+            "--trace-time-unit 1ms"
+        )
     if row is None or "session_id" in row:
         result.differ(
             "sessions",
@@ -202,7 +204,8 @@ def _first_row(path: str) -> dict[str, Any] | None:
 def _scenario(given: Given, result: Translation) -> None:
     result.block(
         f"--scenario {given.get('--scenario')} has rules of its own: it primes each trajectory, "
-        "and ramps the number of sessions in flight"
+        "and ramps the number of sessions in flight; its idle gaps, cache-bust prefixes and "
+        "coverage are AIPerf's own, so what loadgen measures is no submission"
     )
     result.put("--dataset-name", "agentic")
     result.put("--trace-format", "weka")

@@ -17,7 +17,7 @@ from loadgen.analysis.compare.other_result import OtherResult
 from loadgen.analysis.compare.run_requests import EndedRequests, LatencyValues, RunRequests
 from loadgen.core.histogram import Histogram
 from loadgen.lab.tools import tool_result
-from loadgen.lab.tools.tool_result import DETAILS, ToolRequests, ToolResult
+from loadgen.lab.tools.tool_result import ToolRequests, ToolResult
 from loadgen.report.result.numbers import PERCENTILE_KEY
 from loadgen.report.tool_block import VLLM_LATENCIES, vllm_block
 from loadgen.util.arrays import Floats
@@ -73,7 +73,7 @@ def render(result: ToolResult) -> str:
     )
     metrics = [metric for metric in VLLM_LATENCIES if f"mean_{metric}_ms" in result.flat]
     shown: dict[str, Any] = {}
-    for name in percentiles:
+    for name in ("median", *percentiles):
         shown |= {f"{name}_{metric}_ms": None for metric in metrics}
     rate = result.flat.get("request_rate")
     finite = isinstance(rate, int | float) and rate < float("inf")
@@ -107,8 +107,9 @@ class ToolRun(ComparedRun):
         self.environment = {}
         self.load = {name: result.flat[name] for name in LOAD if name in result.flat}
         self.key = (
+            self.tool,
             self.date,
-            *map(result.number, ("duration", "completed", "total_output_tokens")),
+            *map(result.number, ("duration", "completed", "total_output_tokens", "mean_ttft_ms")),
         )
         requests = result.requests
         ok = result.number("completed")
@@ -118,7 +119,7 @@ class ToolRun(ComparedRun):
         if ok is not None and failed is not None and ok + failed:
             self.error_rate = failed / (ok + failed)
         if requests is None:
-            self.requests_missing = f"{self.where} was saved without {DETAILS[self.tool]}"
+            self.requests_missing = f"{self.where} {result.details}"
         self.warnings = [f"{self.where} is {result.about}; {result.audit}"]
 
     @property
@@ -128,8 +129,8 @@ class ToolRun(ComparedRun):
         cap = self.load.get("max_concurrency")
         number = self.load.get("num_prompts", self._result.flat.get("completed"))
         parts = [
-            f"{number} requests",
-            f"{rate} requests/s",
+            f"{number:g} requests" if isinstance(number, int | float) else "",
+            "" if rate is None else f"{rate} requests/s",
             f"at most {cap} in flight" if cap else "",
         ]
         return f"{', '.join(filter(None, parts))}, by {self.tool}."

@@ -14,6 +14,8 @@ from loadgen.errors import BadInput
 from loadgen.lab.audit.auditor import audit_result
 from loadgen.lab.audit.files import results
 from loadgen.lab.audit.published import Published
+from loadgen.lab.tools import foreign_result
+from loadgen.lab.tools.foreign_result import ForeignResult
 from loadgen.util.arrays import Floats
 
 Bools = NDArray[np.bool_]
@@ -122,20 +124,25 @@ class ToolRequests:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of one run of `vllm bench serve`, its client in Rust, or SGLang's `bench_serving`.
+    """The result of one run of `vllm bench serve`, its client in Rust, SGLang's `bench_serving`,
+    or a tool whose files have other names.
 
     Attributes:
         where: The path of its file, and the line if it is one of several; for messages.
-        published: Its numbers, for the audit.
+        published: Its numbers, for the audit; None: the audit does not read such files.
+        foreign: What was read of a file with other names; None: it has vLLM's.
     """
 
     where: str
-    published: Published
+    published: Published | None
+    foreign: ForeignResult | None = None
 
     @property
     def tool(self) -> str:
         """The tool that wrote it."""
-        data = self.published.data
+        if self.foreign is not None:
+            return self.foreign.tool
+        data = self._data
         if "mean_e2e_latency_ms" in data:
             return SGLANG
         return VLLM_RS if "steady_state" in data or "max_model_len" in data else VLLM
@@ -143,17 +150,32 @@ class ToolResult:
     @cached_property
     def flat(self) -> Mapping[str, Any]:
         """Its values, by the names of `vllm bench serve`."""
+        if self.foreign is not None:
+            return self.foreign.flat
         names = {
             name: TO_VLLM.get(name, name.replace("_e2e_latency_ms", "_e2el_ms"))
-            for name in self.published.data
+            for name in self._data
         }
-        return {name: self.published.data[key] for key, name in names.items()}
+        return {name: self._data[key] for key, name in names.items()}
+
+    @property
+    def _data(self) -> Mapping[str, Any]:
+        return {} if self.published is None else self.published.data
+
+    @property
+    def details(self) -> str:
+        """Why the values of single requests are missing, after the name of the file."""
+        if self.foreign is not None:
+            return self.foreign.details
+        return f"was saved without {DETAILS[self.tool]}"
 
     @property
     def gap(self) -> str:
         """What loadgen calls its ITL: icl, the gap between events; itl where it divides a gap by
         the tokens.
         """
+        if self.foreign is not None:
+            return self.foreign.gap
         return "itl" if self.tool == SGLANG and self.flat.get("backend") in GENERATE else "icl"
 
     @cached_property
@@ -174,15 +196,19 @@ class ToolResult:
 
     @property
     def about(self) -> str:
-        """Say what it is, and how its latencies were measured."""
+        """Say what it is, how its latencies were measured, and what cannot be compared."""
+        not_compared = "" if self.foreign is None else f"; {self.foreign.incomparable}"
         return (
             f"a result of {self.tool}: latencies are as that tool measures them, from send and "
             "between chunks; there is no verdict, and nothing is known of the client's error"
+            f"{not_compared}"
         )
 
     @property
     def audit(self) -> str:
         """Say in one line what `loadgen audit` finds in it."""
+        if self.published is None:
+            return "audit: not read by it"
         wrong = [finding for finding in audit_result(self.published) if not finding.note]
         if not wrong:
             return "audit: no inconsistent numbers"
@@ -213,7 +239,13 @@ def read(path: str) -> list[ToolResult]:
     try:
         published = results(path, text)
     except (BadInput, json.JSONDecodeError):
-        return []
+        published = []
+    if foreign := foreign_result.read(path, text):
+        audited = published if len(published) == len(foreign) else [None] * len(foreign)
+        return [
+            ToolResult(path if len(foreign) == 1 else f"{path}: run {number}", *pair)
+            for number, pair in enumerate(zip(audited, foreign, strict=True), 1)
+        ]
     if not all(result.data and "loadgen" not in result.data for result in published):
         return []
     alone = len(published) == 1

@@ -27,7 +27,9 @@ from loadgen.metrics.records.shards import further_shards, is_begun, shard_path
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util import files
+from loadgen.util.clock import unix_ns
 from loadgen.util.partition import WHOLE, Partition
+from loadgen.util.trace_context import trace_ids
 
 # How a header line begins, with the version of the format.
 LINES = {"loadgen_records": 2}
@@ -86,6 +88,7 @@ class RecordWriter(RowWriter):
         self.keeps_answers = header.settings.save_detailed
         first = JOURNAL | {
             "start_ns": start_ns,
+            "start_unix_ns": unix_ns(start_ns),
             "scheduled": scheduled,
             "heading": header.to_dict(),
             "asked_due": None if asked_due is None else list(asked_due),
@@ -108,6 +111,7 @@ class RecordFile:
         is_journal: Whether it is a journal.
         header: Facts that were known before the clock started.
         start_ns: When the clock started, CLOCK_MONOTONIC ns.
+        start_unix_ns: The same since 1970; None in files of earlier versions.
         scheduled: How many requests were to be sent.
         asked_due: Due times that the prompts asked for, as `request_store.requested_due_ns` returns
             them.
@@ -144,6 +148,7 @@ class RecordFile:
             self._targets = max(len(settings.urls), 1)
             self._classes = [request_class.name for request_class in settings.request_classes]
             self.start_ns = int(first["start_ns"])
+            self.start_unix_ns: int | None = first.get("start_unix_ns")
             self.scheduled = int(first["scheduled"])
             self.asked_due: list[int] | None = first.get("asked_due")
             self.partition = Partition(*first["stripe"]) if self.is_journal else WHOLE
@@ -234,6 +239,19 @@ class RecordFile:
                 yield record
         self._position = position
 
+    def lines(self) -> Iterator[bytes]:
+        """Iterate over the records of the run as lines of JSON; raises as `__iter__`."""
+        has_answers = self.header.settings.save_detailed
+        key = self.header.trace_key
+        for record in self:
+            yield record_line(
+                record,
+                self.start_ns,
+                answer=has_answers,
+                class_name=self._classes[record.class_number] if self._classes else None,
+                trace=None if key is None else trace_ids(key, record.index),
+            )
+
     def write_lines(self, path: Path, trailer: RunTrailer, totals: LoopTotals) -> None:
         """Write the run as lines of JSON, and remove its journals.
 
@@ -247,19 +265,11 @@ class RecordFile:
             OSError: The file cannot be written, a journal not removed, or the run has written its
                 trailer since it was read; the journals stay.
         """
-        has_answers = self.header.settings.save_detailed
         journals = [part.path for part in self.parts() if part.is_journal]
         first = {key: value for key, value in self._first.items() if key not in JOURNAL}
         with files.atomic_file(path, files.private_opener) as file:
             file.write(orjson.dumps(LINES | first) + b"\n")
-            for record in self:
-                line = record_line(
-                    record,
-                    self.start_ns,
-                    answer=has_answers,
-                    class_name=self._classes[record.class_number] if self._classes else None,
-                )
-                file.write(line)
+            file.writelines(self.lines())
             file.write(_trailer_line(trailer, totals))
             now = self.path.stat()
             if (now.st_ino, now.st_size) != self._identity:

@@ -13,6 +13,7 @@ from loadgen.config.serialize import restored
 from loadgen.config.settings import RunSettings, public, seed_of
 from loadgen.util import machine
 from loadgen.util.packages import package_version
+from loadgen.util.trace_context import new_key
 from loadgen.version import __version__
 
 DATE_FORMAT = "%Y%m%d-%H%M%S"
@@ -36,6 +37,12 @@ class RunHeader(Struct, frozen=True):
     date: str
     simulated: bool
     provenance: dict[str, Any]
+
+    @property
+    def trace_key(self) -> str | None:
+        """What the ids of its traces are made of; None: its requests have none."""
+        key: str | None = self.provenance.get("trace_key")
+        return key
 
     def with_requests(self, prompts: dict[str, Any], schedule: dict[str, Any]) -> Self:
         """Return a copy that says where the prompts come from, and when they are due.
@@ -82,7 +89,8 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
     """
     declared = options(RunSettings).values()
     changed = {option.name for option in declared if getattr(asked, option.name) != option.default}
-    return {
+    trace_key = {"trace_key": new_key()} if settings.trace else {}
+    return trace_key | {
         "settings": public(settings),
         "asked": {name: value for name, value in public(asked).items() if name in changed},
         "seeds": {what: seed_of(settings, what) for what in SEEDS},

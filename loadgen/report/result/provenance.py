@@ -209,6 +209,9 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
         Meta(extra_json_schema={"$ref": "#/$defs/Prompts"}),
     ] = msgspec.field(name="prompts")
     schedule: Schedule
+    trace_key: Annotated[
+        str | UnsetType, "What the ids of the traces are made of; missing without --trace."
+    ] = UNSET
 
     @cached_property
     def settings(self) -> RunSettings:

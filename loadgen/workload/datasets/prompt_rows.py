@@ -22,13 +22,14 @@ from loadgen.errors import BadInput
 from loadgen.workload import image
 from loadgen.workload.datasets.lengths import MAX_TOKENS
 from loadgen.workload.files.mapped_file import DATASET_PATH, map_file, provenance
-from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.prompt import DATASET_NAME, UNPLANNED, Prompt
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens", "extra_body")
 # Names that AIPerf and genai-perf have for some of them, and for further ones.
 ALIASES = {"text": "prompt", "session_id": "id", "output_length": "output_tokens"}
 OF_OTHERS = (*ALIASES, "turns", "type")
+TIME = "timestamp"  # of a request of a trace
 REMEDY = f"give rows of {', '.join(FIELDS)}; prompt or messages is required"
 CHUNK = 1 << 24  # bytes scanned at a time
 NEWLINE, QUOTE = b'\n"'
@@ -159,14 +160,27 @@ class RowFile:
         Raises:
             BadInput: The row is invalid.
         """
+        values = self.values(number)
+        try:
+            return Row.of(self._convert(values), f"{self._kind}/{number + 1}")
+        except ValueError as error:
+            raise self.refusal(number, str(error)) from error
+
+    def values(self, number: int) -> dict[str, Any]:
+        """Read the fields of one row as they are in the file.
+
+        Raises:
+            BadInput: The row cannot be read, or has an unknown field.
+        """
         location = f"row {number + 1}"
         read = {"jsonl": self._object, "csv": self._record, "text": self._line}[self._kind]
         values = read(location, number)
         self._refuse_unknown(location, values)
-        try:
-            return Row.of(self._convert(values), f"{self._kind}/{number + 1}")
-        except ValueError as error:
-            raise self._bad(location, str(error)) from error
+        return values
+
+    def refusal(self, number: int, problem: str) -> BadInput:
+        """Return the error that names a row, and what is wrong with it."""
+        return self._bad(f"row {number + 1}", problem)
 
     def provenance(self) -> dict[str, Any]:
         """Return name, size and hash of the file and the number of its rows, as JSON.
@@ -237,6 +251,11 @@ class RowFile:
         if self._strict and (
             unknown := [name for name in names if name not in (*FIELDS, *OF_OTHERS)]
         ):
+            if TIME in unknown:
+                remedy = f"send the rows at their times with {DATASET_NAME} trace, each with a body"
+                raise BadInput(
+                    DATASET_PATH, f"{self.path}: {location} has a {TIME}, and no body", remedy
+                )
             raise self._bad(location, f"has an unknown field {unknown[0]!r}")
 
     def _bad(self, location: str, problem: str) -> BadInput:

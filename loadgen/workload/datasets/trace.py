@@ -4,11 +4,7 @@
 """
 
 import csv
-import datetime
-import itertools
-import logging
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -16,21 +12,18 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
+from loadgen.workload.datasets import recorded_requests
 from loadgen.workload.datasets.lengths import MAX_TOKENS
+from loadgen.workload.datasets.recorded_requests import REQUESTS, RecordedRequests
+from loadgen.workload.datasets.trace_times import NS_PER_MS, columns_of, count_within, time_ns
 from loadgen.workload.files import cache
 from loadgen.workload.files.mapped_file import DATASET_PATH, dataset_path, parse_object
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.random_text import BlockTexts, RandomText, check_blocks, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-logger = logging.getLogger("loadgen")
-COLUMN = setting.trace_column
 LINE_REMEDY = "correct the line, or remove it"
-NS_PER_MS = 1_000_000
-FEW_ROWS = 10  # times of fewer requests show nothing
-MANY_REQUESTS_PER_S = 1000  # no trace of one service has so many
 COLUMNS = ("time", "input", "output", "blocks")  # fields of a format that --trace-column names
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +62,6 @@ class Format:
     output: str
     unit_ns: int | None
     blocks: str = ""
-
-
-def _ns(value: Any, unit_ns: int | None) -> int:
-    """Convert a time."""
-    if unit_ns is None:
-        at = datetime.datetime.fromisoformat(value)
-        since = (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)) - EPOCH
-        return since // datetime.timedelta(microseconds=1) * 1_000
-    seconds, _, fraction = str(value).partition(".")
-    if isinstance(value, bool) or not seconds.isdecimal() or not (fraction or "0").isdecimal():
-        return round(float(value) * unit_ns)  # any other notation of a number
-    return int(seconds) * unit_ns + round(float(f"0.{fraction or 0}") * unit_ns)
 
 
 FORMATS = {
@@ -191,34 +172,29 @@ class TraceDataset:
     block_tokens: int
 
     @classmethod
-    def from_settings(cls, settings: RunSettings) -> Self:
+    def from_settings(cls, settings: RunSettings) -> "Self | RecordedRequests":
         """Create the data set from `--dataset-path`, `--trace-*`, `--time-scale`, `--duration` and
         `--tokenizer`.
+
+        Rows with bodies are sent as they are.
 
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
         path = dataset_path(settings, "give the file of a trace")
-        columns = dict(pair.partition("=")[::2] for pair in settings.trace_column)
-        for name, column in columns.items():
-            if name not in COLUMNS or not column:
-                problem = f"unknown field or empty column in {name!r}"
-                raise BadInput(COLUMN, problem, f"write FIELD=COLUMN with {', '.join(COLUMNS)}")
+        if settings.trace_format == REQUESTS or (
+            settings.trace_format == "auto" and recorded_requests.is_one(path)
+        ):
+            return RecordedRequests.of(path, settings)
+        columns = columns_of(settings, COLUMNS)
         keeps_times = settings.trace_times == "keep"
         unit_s = settings.trace_time_unit
         file = TraceFile(path, settings.trace_format, columns, unit_s, timed=keeps_times)
         drawing = RandomText.of(settings)
-        first_ns = file.rows[0].at_ns
-        rows = file.rows
-        if settings.duration is not None and keeps_times:
-            end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S
-            rows = list(itertools.takewhile(lambda row: row.at_ns < end_ns, rows))
-        if keeps_times:
-            for warning in time_warnings([row.at_ns for row in rows], settings.time_scale):
-                logger.warning("%s: %s", path, warning)
+        count = count_within(settings, path, [row.at_ns for row in file.rows])
         return cls(
             file,
-            rows,
+            file.rows[:count],
             drawing,
             settings.time_scale if keeps_times else None,
             settings.trace_block_size,
@@ -276,31 +252,6 @@ class TraceDataset:
             "words": len(self.drawing.words.items),
             **self.tokenizer.provenance(),
         }
-
-
-def time_warnings(times_ns: Sequence[int], time_scale: float) -> Iterator[str]:
-    """Say what of the times of a trace is probably not meant.
-
-    Args:
-        times_ns: When its requests are due, ascending, ns.
-        time_scale: How many times faster they are sent.
-    """
-    span_ns = (times_ns[-1] - times_ns[0]) / time_scale if times_ns else 0
-    if len(times_ns) < FEW_ROWS:
-        return
-    rate = len(times_ns) * NS_PER_S / span_ns if span_ns else float("inf")
-    if rate > MANY_REQUESTS_PER_S:
-        yield (
-            f"its times make {rate:,.0f} requests/s; if that is not meant, give their unit "
-            "(--trace-time-unit), or --trace-times ignore with --request-rate"
-        )
-    elif all(at_ns % NS_PER_S == 0 for at_ns in times_ns):
-        together = max(Counter(times_ns).values())
-        if together > 1:
-            yield (
-                f"its times are whole seconds, so up to {together} requests are sent at the same "
-                "time; --trace-times ignore with --request-rate spreads them"
-            )
 
 
 def _recognised(path: Path, first: str) -> str:
@@ -361,7 +312,7 @@ def _row(
         lengths.append(int(tokens))
     try:
         missing = not timed and record.get(form.time) is None
-        at_ns = 0 if missing else _ns(record[form.time], form.unit_ns)
+        at_ns = 0 if missing else time_ns(record[form.time], form.unit_ns)
         if not 0 <= at_ns < 1 << 62:
             raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError) as error:

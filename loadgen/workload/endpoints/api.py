@@ -23,6 +23,7 @@ SAMPLING = (
     "repetition_penalty",
 )
 
+LENGTHS = ("max_completion_tokens", "max_tokens")  # fields of a body that limit its answer
 LORA_PATH = "lora_path"  # field of a body in which SGLang takes the adapter
 
 Fields = dict[str, Any]

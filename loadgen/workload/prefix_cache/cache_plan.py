@@ -17,6 +17,7 @@ from msgspec import structs
 from loadgen.config.load import CACHE, WARM, CacheProtocol
 from loadgen.errors import BadInput, setting
 from loadgen.workload.chat_template.prediction import template_variables
+from loadgen.workload.endpoints.api import LENGTHS
 from loadgen.workload.files import cache
 from loadgen.workload.image import has_images
 from loadgen.workload.prefix_cache.cache_block import CacheBlock
@@ -122,7 +123,9 @@ class CachePlan:
 
     def _send(self, files: RequestFiles, prompt: Prompt) -> None:
         """Write a request for at most one token: the prompt is all that the cache is to keep."""
-        files.add([structs.replace(prompt, output_tokens=min(1, prompt.output_tokens))])
+        fields = {name: value for name, value in prompt.fields.items() if name not in LENGTHS}
+        tokens = min(1, prompt.output_tokens)
+        files.add([structs.replace(prompt, output_tokens=tokens, fields=fields, verbatim=False)])
         self._sent += 1
 
 

@@ -199,7 +199,7 @@ def test_objects_with_fixed_keys_are_closed_and_require_them() -> None:
                 where
             )
             left_out = node["properties"].keys() - set(node.get("required", ()))
-            assert left_out <= {"timeline"}, where
+            assert left_out <= {"timeline", "trace_key"}, where
 
 
 @pytest.mark.slow

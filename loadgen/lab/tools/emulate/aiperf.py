@@ -111,7 +111,8 @@ class Records(tool.View):
         )
 
 
-def _records(view: tool.View) -> Records:
+def records_of(view: tool.View) -> Records:
+    """Return what AIPerf keeps of a run, as it sees it."""
     run = view.run
     active = view.active
     contents = CONTENTS if REFUSALS in active else event_selection(lambda flags: flags & TOKENS)
@@ -125,7 +126,7 @@ def _records(view: tool.View) -> Records:
 
 
 def _latencies(view: tool.View) -> list[tool.Row]:
-    records = _records(view)
+    records = records_of(view)
     latency = records.last - records.start
     ttft = records.first - records.start
     return [
@@ -137,7 +138,7 @@ def _latencies(view: tool.View) -> list[tool.Row]:
 
 
 def _totals(view: tool.View) -> list[tool.Row]:
-    records = _records(view)
+    records = records_of(view)
     duration_s = records.duration_s
     mean_gaps = records.mean_gaps
     counted = records.output[records.output >= 0].astype(float)
@@ -185,7 +186,7 @@ AIPERF = tool.Tool(
     RULES,
     (
         _latencies,
-        lambda view: _metric("Inter Token Latency (ms)", "itl", _records(view).itl, tool.MS),
+        lambda view: _metric("Inter Token Latency (ms)", "itl", records_of(view).itl, tool.MS),
         _totals,
     ),
     ("with --use-server-token-count: otherwise it tokenizes texts, which are not in the records",),

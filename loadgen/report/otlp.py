@@ -1,0 +1,371 @@
+"""OTLP over HTTP: the requests of a run as spans and histograms, which any OpenTelemetry collector
+takes.
+
+Names of attributes and metrics are those of the semantic conventions for generative AI, where these
+have one (https://opentelemetry.io/docs/specs/semconv/gen-ai/); others begin with `loadgen.`.
+"""
+
+import os
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
+from loadgen.errors import BadInput, LoadgenError
+from loadgen.metrics.records.file import RecordFile
+from loadgen.util import http_client, packages
+from loadgen.util.clock import NS_PER_S
+from loadgen.util.number_format import to_ms
+from loadgen.util.trace_context import trace_ids
+from loadgen.version import __version__
+from loadgen.workload import endpoints
+
+if TYPE_CHECKING:
+    from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+
+FLAG, PACKAGE = "--otlp", "opentelemetry-proto"
+HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"  # NAME=VALUE,..., percent-encoded, as all exporters read it
+SPANS_AT_ONCE = 512
+CLIENT_SPAN, OK_STATUS, ERROR_STATUS, CUMULATIVE = 3, 1, 2, 2  # numbers of the protocol
+# Boundaries of buckets that the conventions advise.
+DURATION_S = (
+    0.01,
+    0.02,
+    0.04,
+    0.08,
+    0.16,
+    0.32,
+    0.64,
+    1.28,
+    2.56,
+    5.12,
+    10.24,
+    20.48,
+    40.96,
+    81.92,
+)
+FIRST_S = (
+    *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5),
+    *(0.75, 1.0, 2.5, 5.0, 7.5, 10.0),
+)
+TOKENS = tuple(4.0**power for power in range(14))
+MODEL, OPERATION, ERROR = "gen_ai.request.model", "gen_ai.operation.name", "error.type"
+Value = str | int | float | bool
+
+
+class Exported(Struct, frozen=True):
+    """What a collector took.
+
+    Attributes:
+        spans: The number of spans.
+        metrics: The number of metrics.
+        unsent: Requests that were never sent, and have no span.
+        joins: Whether the requests carried the ids of these spans.
+    """
+
+    spans: int
+    metrics: int
+    unsent: int
+    joins: bool
+
+
+def export(path: str, url: str, verdict: str) -> Exported:
+    """Send the requests of a run to a collector.
+
+    Args:
+        path: A file of records.
+        url: The collector, to which /v1/traces and /v1/metrics are appended.
+        verdict: The verdict of the run, an attribute of all that is sent.
+
+    Raises:
+        BadInput: The package is missing, or the file has no exact start.
+        LoadgenError: The collector refuses something.
+        Unreachable: It cannot be reached.
+    """
+    packages.require(FLAG, "OTLP", PACKAGE)
+    file = RecordFile(path)
+    if file.start_unix_ns is None:
+        problem = f"{path} is of an earlier version, and its start is known to the second alone"
+        raise BadInput(FLAG, problem, "give the records of a new run")
+    run = _Run(file, file.start_unix_ns, verdict)
+    send = partial(_post, url.rstrip("/"), _headers())
+    spans = run.spans()
+    count = 0
+    while batch := list(islice(spans, SPANS_AT_ONCE)):
+        send("traces", run.of_traces(batch))
+        count += len(batch)
+    metrics = run.metrics()
+    send("metrics", run.of_metrics(metrics))
+    return Exported(count, len(metrics), run.unsent, file.header.trace_key is not None)
+
+
+class _Run:
+    """The requests of a run as messages of the protocol.
+
+    Args:
+        file: Its records.
+        start_unix_ns: When its clock started, ns since 1970.
+        verdict: Its verdict.
+
+    Attributes:
+        unsent: Requests that were never sent, once all spans are made.
+    """
+
+    def __init__(self, file: RecordFile, start_unix_ns: int, verdict: str) -> None:
+        settings = file.header.settings
+        api = endpoints.find(settings)
+        self.unsent = 0
+        self._file = file
+        self._to_unix_ns = start_unix_ns - file.start_ns
+        self._start_ns = self._end_ns = start_unix_ns
+        # Without --trace nobody else has the ids; they are the same whenever they are exported.
+        self._key = file.header.trace_key or f"{start_unix_ns:032x}"[-32:]
+        self._operation = "chat" if api.takes_messages else "text_completion"
+        if not settings.generates:
+            self._operation = "embeddings"
+        self._common = {OPERATION: self._operation, MODEL: file.header.model}
+        self._servers = [_server(url) for url in settings.urls] or [{}]
+        self._resource = {
+            "service.name": "loadgen",
+            "service.version": __version__,
+            "loadgen.verdict": verdict,
+            "loadgen.date": file.header.date,
+        }
+        self._histograms = dict[str, _Histogram]()
+
+    def spans(self) -> Iterator[Any]:
+        """Yield a span for each request that was sent, and count it in the metrics."""
+        from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+        for record in self._file:
+            if not record.sent:
+                self.unsent += 1
+                continue
+            ids = trace_ids(self._key, record.index)
+            end = max(record.sent, record.closed, record.last_token)
+            is_ok = record.outcome is Outcome.OK
+            self._end_ns = max(self._end_ns, end + self._to_unix_ns)
+            self._count(record, end)
+            yield Span(
+                trace_id=bytes.fromhex(ids.trace_id),
+                span_id=bytes.fromhex(ids.span_id),
+                name=f"{self._operation} {self._file.header.model}",
+                kind=CLIENT_SPAN,
+                start_time_unix_nano=record.sent + self._to_unix_ns,
+                end_time_unix_nano=end + self._to_unix_ns,
+                attributes=_attributes(self._facts(record)),
+                events=[
+                    Span.Event(time_unix_nano=at_ns + self._to_unix_ns, name=name)
+                    for name, at_ns in (
+                        ("loadgen.first_byte", record.first_byte),
+                        ("loadgen.first_token", record.first_token),
+                        ("loadgen.last_token", record.last_token),
+                    )
+                    if at_ns
+                ],
+                status=Status(code=OK_STATUS)
+                if is_ok
+                else Status(code=ERROR_STATUS, message=record.detail or ""),
+            )
+
+    def metrics(self) -> list[Any]:
+        """Return the histograms of the requests whose spans were made."""
+        from opentelemetry.proto.metrics.v1.metrics_pb2 import Histogram, Metric
+
+        by_name = dict[str, list[_Histogram]]()
+        for histogram in self._histograms.values():
+            by_name.setdefault(histogram.name, []).append(histogram)
+        return [
+            Metric(
+                name=name,
+                unit=parts[0].unit,
+                histogram=Histogram(
+                    aggregation_temporality=CUMULATIVE,
+                    data_points=[part.point(self._start_ns, self._end_ns) for part in parts],
+                ),
+            )
+            for name, parts in by_name.items()
+        ]
+
+    def of_traces(self, spans: Iterable[Any]) -> Any:
+        """Wrap spans in the request of the protocol."""
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+        from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
+
+        scoped = ScopeSpans(scope=self._scope(), spans=spans)
+        parts = [ResourceSpans(resource=self._resource_message(), scope_spans=[scoped])]
+        return trace_service_pb2.ExportTraceServiceRequest(resource_spans=parts)
+
+    def of_metrics(self, metrics: Iterable[Any]) -> Any:
+        """Wrap metrics in the request of the protocol."""
+        from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
+        from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics, ScopeMetrics
+
+        scoped = ScopeMetrics(scope=self._scope(), metrics=metrics)
+        parts = [ResourceMetrics(resource=self._resource_message(), scope_metrics=[scoped])]
+        return metrics_service_pb2.ExportMetricsServiceRequest(resource_metrics=parts)
+
+    def _scope(self) -> Any:
+        from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+
+        return InstrumentationScope(name="loadgen", version=__version__)
+
+    def _resource_message(self) -> Any:
+        from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+        return Resource(attributes=_attributes(self._resource))
+
+    def _facts(self, record: Record) -> dict[str, Value | None]:
+        failed = record.outcome is not None and record.outcome is not Outcome.OK
+        return {
+            **self._common,
+            **self._servers[min(record.target, len(self._servers) - 1)],
+            "gen_ai.usage.input_tokens": _known(record.prompt_tokens),
+            "gen_ai.usage.output_tokens": _known(record.completion_tokens),
+            "http.response.status_code": record.status or None,
+            ERROR: str(record.outcome) if failed else None,
+            "loadgen.finish_reason": record.finish_reason,
+            "loadgen.index": record.index,
+            "loadgen.source": record.source,
+            "loadgen.attempts": record.attempts,
+            "loadgen.lag_ms": to_ms(record.lag_ns),
+        }
+
+    def _count(self, record: Record, end_ns: int) -> None:
+        common = self._common
+        is_ok = record.outcome is Outcome.OK
+        outcome = {} if is_ok else {ERROR: str(record.outcome)}
+        add = self._add
+        duration = "gen_ai.client.operation.duration"
+        add(duration, "s", DURATION_S, common | outcome, (end_ns - record.sent) / NS_PER_S)
+        if record.lag_ns is not None:
+            add("loadgen.lag", "s", FIRST_S, common, record.lag_ns / NS_PER_S)
+        if not is_ok:
+            return
+        if record.first_token:
+            first = "gen_ai.client.operation.time_to_first_chunk"
+            add(first, "s", FIRST_S, common, (record.first_token - record.sent) / NS_PER_S)
+            add(
+                "loadgen.ttft_due",
+                "s",
+                FIRST_S,
+                common,
+                (record.first_token - record.due) / NS_PER_S,
+            )
+        counts = (("input", record.prompt_tokens), ("output", record.completion_tokens))
+        for kind, count in counts:
+            if count >= 0:
+                usage = common | {"gen_ai.token.type": kind}
+                add("gen_ai.client.token.usage", "{token}", TOKENS, usage, count)
+
+    def _add(
+        self, name: str, unit: str, bounds: tuple[float, ...], facts: dict[str, str], value: float
+    ) -> None:
+        key = f"{name} {sorted(facts.items())}"
+        if key not in self._histograms:
+            self._histograms[key] = _Histogram(name, unit, bounds, facts)
+        self._histograms[key].add(value)
+
+
+class _Histogram:
+    """The values of a metric with the same attributes, in buckets.
+
+    Args:
+        name: The metric.
+        unit: Its unit.
+        bounds: The upper boundaries of its buckets; values above are in one more.
+        facts: The attributes.
+    """
+
+    def __init__(
+        self, name: str, unit: str, bounds: tuple[float, ...], facts: dict[str, str]
+    ) -> None:
+        self.name, self.unit = name, unit
+        self._bounds, self._facts = bounds, facts
+        self._counts = Counter[int]()
+        self._sum, self._least, self._most = 0.0, float("inf"), float("-inf")
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+        self._least, self._most = min(self._least, value), max(self._most, value)
+
+    def point(self, start_ns: int, end_ns: int) -> Any:
+        """Return its data point over a time, ns since 1970."""
+        from opentelemetry.proto.metrics.v1.metrics_pb2 import HistogramDataPoint
+
+        return HistogramDataPoint(
+            attributes=_attributes(self._facts),
+            start_time_unix_nano=start_ns,
+            time_unix_nano=end_ns,
+            count=self._counts.total(),
+            sum=self._sum,
+            min=self._least,
+            max=self._most,
+            bucket_counts=[self._counts[number] for number in range(len(self._bounds) + 1)],
+            explicit_bounds=self._bounds,
+        )
+
+
+def _known(count: int) -> int | None:
+    return None if count < 0 else count
+
+
+def _server(url: str) -> dict[str, Value]:
+    parts = urlsplit(url)
+    address: dict[str, Value] = {"server.address": parts.hostname or ""}
+    return address if parts.port is None else address | {"server.port": parts.port}
+
+
+def _attributes(facts: Mapping[str, Value | None]) -> "list[KeyValue]":
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+    kinds: dict[type, str] = {str: "string_value", int: "int_value", float: "double_value"}
+    return [
+        KeyValue(key=name, value=AnyValue(**{kinds[type(value)]: value}))
+        for name, value in facts.items()
+        if value is not None
+    ]
+
+
+def _headers() -> dict[str, str]:
+    pairs = (pair.partition("=") for pair in os.environ.get(HEADERS, "").split(",") if pair)
+    return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
+
+
+def _post(url: str, headers: dict[str, str], kind: str, message: Any) -> None:
+    """Send a message; raise an error if the collector does not take all of it."""
+    place = f"{url}/v1/{kind}"
+    reply = http_client.send(
+        place, message.SerializeToString(), headers | {"Content-Type": "application/x-protobuf"}
+    )
+    if not 200 <= reply.status < 300:
+        raise LoadgenError(f"{place} answered {reply}; name a collector of OTLP over HTTP")
+    answer = _parsed(kind, reply.body)
+    partial_success = answer.partial_success
+    rejected = getattr(
+        partial_success, f"rejected_{'spans' if kind == 'traces' else 'data_points'}"
+    )
+    if rejected:
+        raise LoadgenError(f"{place} has rejected {rejected:,}: {partial_success.error_message}")
+
+
+def _parsed(kind: str, body: bytes) -> Any:
+    from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
+    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+
+    answer: Any = (
+        trace_service_pb2.ExportTraceServiceResponse()
+        if kind == "traces"
+        else metrics_service_pb2.ExportMetricsServiceResponse()
+    )
+    answer.ParseFromString(body)
+    return answer

@@ -1,0 +1,158 @@
+"""`GatewayLog`: the requests in the log of a gateway, one JSON object a line, as rows of a trace.
+
+Gateways name the same things differently; the first name of each that a line has is read. A line
+that is no request to the API is left out, and counted by its reason.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.util.clock import NS_PER_S
+from loadgen.workload import endpoints
+from loadgen.workload.datasets.prompt_rows import TIME, RowFile
+from loadgen.workload.datasets.recorded_requests import BODY
+from loadgen.workload.datasets.trace_times import NS_PER_MS, columns_of, time_ns
+
+LOG = "--from-log"
+REMEDY = "give a log with a JSON object a line, with the time and the body of a request"
+TIMES = (TIME, "@timestamp", "time", "ts", "start_time", "startTime", "created_at", "request_time")
+BODIES = (BODY, "request_body", "requestBody", "request", "payload")
+OUTPUTS = ("output_tokens", "completion_tokens")
+ANSWERS = ("response_body", "responseBody", "response")
+PARAMETERS = "model_parameters"  # of a request whose messages stand in the line itself
+# Units of a time that is a number, by the least of a date after 2001 in each.
+UNITS = ((10**18, 1), (10**15, 1_000), (10**12, NS_PER_MS), (0, NS_PER_S))
+Change = Callable[[dict[str, Any], int | None], dict[str, Any]]
+
+
+class LeftOut(Exception):
+    """A line that is no row, with the reason."""
+
+
+class GatewayLog:
+    """The requests of a log.
+
+    Attributes:
+        lines: The number of its lines.
+        left_out: How many of them are no requests to the API, by the reason.
+        count: How many are.
+
+    Args:
+        path: The log.
+        settings: The API that the requests are to be sent to, and `--trace-column`.
+        change: Makes the body that is kept from the one in the log and the tokens of its answer;
+            raises `LeftOut`.
+
+    Raises:
+        BadInput: The log cannot be read, or has no request.
+    """
+
+    def __init__(self, path: Path, settings: RunSettings, change: Change) -> None:
+        self._file = RowFile(path, "jsonl", strict=False, remedy=REMEDY)
+        columns = columns_of(settings, ("time", "body"))
+        self._times = (columns["time"],) if "time" in columns else TIMES
+        self._bodies = (columns["body"],) if "body" in columns else BODIES
+        unit_s = settings.trace_time_unit
+        self._unit_ns = None if unit_s is None else round(unit_s * NS_PER_S)
+        self._asked = "messages" if endpoints.find(settings).takes_messages else "prompt"
+        self._change = change
+        self.lines = len(self._file)
+        self.left_out = Counter[str]()
+        times_ns = dict[int, int]()
+        for number in range(self.lines):
+            try:
+                line = self._line(number)
+                self._body(line)
+                times_ns[number] = self._time_ns(line)
+            except LeftOut as reason:
+                self.left_out[str(reason)] += 1
+        if not times_ns:
+            (most, count), *_ = self.left_out.most_common(1)
+            problem = f"{path} has no request: {most} in {count:,} of {self.lines:,} lines"
+            raise BadInput(LOG, problem, "name its fields: --trace-column time=NAME body=NAME")
+        self._order = sorted(times_ns, key=times_ns.__getitem__)
+        self._times_ns = times_ns
+
+    @property
+    def count(self) -> int:
+        """The number of requests so far known to be rows."""
+        return self.lines - self.left_out.total()
+
+    def rows(self) -> Iterator[bytes]:
+        """Yield the rows of a trace in the order of their times, from the first of which they
+        count.
+        """
+        first_ns = self._times_ns[self._order[0]]
+        for number in self._order:
+            line = self._line(number)
+            tokens = _output_tokens(line)
+            try:
+                body = self._change(self._body(line), tokens)
+            except LeftOut as reason:
+                self.left_out[str(reason)] += 1
+                continue
+            at_ms = (self._times_ns[number] - first_ns) / NS_PER_MS
+            row = {TIME: at_ms, "id": f"line/{number + 1}", BODY: body}
+            yield orjson.dumps(row if tokens is None else row | {"output_tokens": tokens}) + b"\n"
+
+    def _line(self, number: int) -> dict[str, Any]:
+        try:
+            return self._file.values(number)
+        except BadInput:
+            raise LeftOut("no JSON object") from None
+
+    def _body(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        body = next(
+            (value for value in (_object(line, name) for name in self._bodies) if value), None
+        )
+        if body is None and self._asked in line:
+            extra = _object(line, PARAMETERS) or {}
+            tools = {"tools": line["tools"]} if line.get("tools") else {}
+            body = {"model": line.get("model"), self._asked: line[self._asked]} | tools | extra
+        if body is None:
+            raise LeftOut("no body")
+        if not body.get(self._asked):
+            raise LeftOut(f"a body without {self._asked}")
+        return body
+
+    def _time_ns(self, line: Mapping[str, Any]) -> int:
+        value = next((line[name] for name in self._times if line.get(name) is not None), None)
+        try:
+            if self._unit_ns is not None:
+                return time_ns(value, self._unit_ns)
+            if isinstance(value, str) and not value.replace(".", "", 1).isdecimal():
+                return time_ns(value, None)
+            size = abs(float(value))  # type: ignore[arg-type]  # a TypeError is a reason, too
+            return time_ns(value, next(unit_ns for least, unit_ns in UNITS if size >= least))
+        except (TypeError, ValueError, OverflowError):
+            raise LeftOut("no time") from None
+
+
+def unchanged(body: dict[str, Any], output_tokens: int | None) -> dict[str, Any]:
+    """Keep a body as it is."""
+    return body
+
+
+def _object(line: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """Return an object of a line, which may stand there as a text."""
+    value = line.get(name)
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _output_tokens(line: Mapping[str, Any]) -> int | None:
+    """Return the tokens of the answer, if the line has them, or the usage of its answer."""
+    answers = [_object(line, name) or {} for name in ANSWERS]
+    parts = [line, *(_object(part, "usage") or {} for part in (line, *answers))]
+    counts: Sequence[Any] = [part.get(name) for part in parts for name in OUTPUTS]
+    return next((count for count in counts if type(count) is int and count > 0), None)

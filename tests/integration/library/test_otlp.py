@@ -1,0 +1,256 @@
+"""Spans of a run join those of its server: a relay before the simulator notes when requests come,
+and a receiver reads what a collector gets.
+"""
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+
+import loadgen
+from loadgen.cli.main import dispatch
+from loadgen.errors import LoadgenError
+from loadgen.report import otlp
+from tests.helpers.command_line import TOKENIZER
+from tests.helpers.scripted_server import serving
+from tests.helpers.sim_server import simulated
+
+pytest.importorskip("opentelemetry.proto")
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+
+COUNT = 40
+MS = 1_000_000
+SLEW_NS = 100_000  # by which the system's clock may be set during the run
+TRACEPARENT = re.compile(rb"\r\ntraceparent: 00-([0-9a-f]{32})-([0-9a-f]{16})-01\r\n")
+
+
+class Relay:
+    """Passes bytes to a server and back, in a thread of its own.
+
+    Attributes:
+        url: Where it listens.
+        log: By the id of a trace, the id of its parent and when its request came, ns since 1970.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.url = ""
+        self.log: dict[str, tuple[str, int]] = {}
+        self._port = port
+
+    async def script(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream, downstream = await asyncio.open_connection("127.0.0.1", self._port)
+        back = asyncio.ensure_future(self._pass(upstream, writer))
+        while data := await reader.read(1 << 16):
+            at_ns = time.time_ns()
+            for trace_id, parent in TRACEPARENT.findall(data):
+                self.log[trace_id.decode()] = (parent.decode(), at_ns)
+            downstream.write(data)
+        downstream.close()
+        await back
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+
+
+@contextmanager
+def relayed(port: int) -> Iterator[Relay]:
+    relay = Relay(port)
+    listening, ended = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with serving(relay.script) as relay.url:
+            listening.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert listening.wait(10)
+    try:
+        yield relay
+    finally:
+        ended.set()
+        thread.join(10)
+
+
+class Receiver(ThreadingHTTPServer):
+    """Parses what it gets, as a collector does.
+
+    Attributes:
+        spans, metrics: All that came, with the attributes of their resource.
+        headers: Those of the last request.
+        rejected: How many spans it says that it rejects.
+        status: What it answers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.spans: list[Any] = []
+        self.metrics: dict[str, Any] = {}
+        self.resource: dict[str, Any] = {}
+        self.headers: dict[str, str] = {}
+        self.rejected, self.status = 0, 200
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        receiver = self.server
+        receiver.headers = dict(self.headers)
+        answer: Any
+        if self.path == "/v1/traces":
+            traces = trace_service_pb2.ExportTraceServiceRequest.FromString(body)
+            for part in traces.resource_spans:
+                receiver.resource = told(part.resource)
+                receiver.spans += (span for scope in part.scope_spans for span in scope.spans)
+            answer = trace_service_pb2.ExportTraceServiceResponse()
+            answer.partial_success.rejected_spans = receiver.rejected
+        else:
+            metrics = metrics_service_pb2.ExportMetricsServiceRequest.FromString(body)
+            for resource in metrics.resource_metrics:
+                for scope in resource.scope_metrics:
+                    receiver.metrics |= {metric.name: metric for metric in scope.metrics}
+            answer = metrics_service_pb2.ExportMetricsServiceResponse()
+        data = answer.SerializeToString()
+        self.send_response(receiver.status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *values: object) -> None:
+        pass
+
+
+def told(message: Any) -> dict[str, Any]:
+    """The attributes of a message."""
+    return {
+        pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in message.attributes
+    }
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[str, int]]]:
+    """The records of a traced run, and the log of its server."""
+    path = tmp_path_factory.mktemp("otlp") / "records"
+    with simulated() as server, relayed(urlsplit(server.base_url).port or 0) as relay:
+        settings = loadgen.RunSettings(
+            base_url=relay.url,
+            backend="openai-chat",
+            tokenizer=TOKENIZER,
+            random_input_len=20,
+            random_output_len=4,
+            request_rate=100,
+            num_prompts=COUNT,
+            records=str(path),
+            trace=True,
+        )
+        asyncio.run(loadgen.run(settings))
+    return path, relay.log
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return list(map(orjson.loads, path.read_bytes().splitlines()[1:-1]))
+
+
+def test_server_saw_the_ids_of_the_records(traced: Any) -> None:
+    path, log = traced
+    assert len(log) == COUNT, "of the requests on the clock alone"
+    assert {line["trace_id"]: line["span_id"] for line in lines(path)} == {
+        trace_id: parent for trace_id, (parent, _) in log.items()
+    }
+
+
+def test_spans_begin_when_the_server_has_its_requests(
+    traced: Any, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, log = traced
+    assert dispatch(["report", str(path), "--otlp", receiver.url]) == 0
+    out = capsys.readouterr().out
+    assert out == f"Sent to {receiver.url}: {COUNT} spans, 5 metrics\n"
+    assert {span.trace_id.hex() for span in receiver.spans} == {*log}
+    late_ns = []
+    for span in receiver.spans:
+        parent, arrival_ns = log[span.trace_id.hex()]
+        assert span.span_id.hex() == parent
+        late_ns.append(arrival_ns - span.start_time_unix_nano)
+    assert min(late_ns) > -SLEW_NS, "no request comes before it was sent"
+    assert min(late_ns) < MS
+
+
+def test_spans_tell_of_request_and_answer(traced: Any, receiver: Receiver) -> None:
+    path, _ = traced
+    otlp.export(str(path), f"{receiver.url}/", "VALID")
+    assert receiver.resource["service.name"] == "loadgen"
+    assert receiver.resource["loadgen.verdict"] == "VALID"
+    by_index = {told(span)["loadgen.index"]: span for span in receiver.spans}
+    for line in lines(path):
+        span = by_index[line["index"]]
+        facts = told(span)
+        assert span.name == "chat sim"
+        assert facts["gen_ai.usage.input_tokens"] == line["prompt_tokens"]
+        assert facts["gen_ai.usage.output_tokens"] == line["completion_tokens"] == 4
+        lag_ns = line["sent"] - line["ready"] - line["connect"]
+        assert facts["loadgen.lag_ms"] == pytest.approx(lag_ns / 1e6)
+        assert span.end_time_unix_nano - span.start_time_unix_nano == line["closed"] - line["sent"]
+        first = {event.name: event.time_unix_nano for event in span.events}["loadgen.first_token"]
+        assert first - span.start_time_unix_nano == line["first_token"] - line["sent"]
+
+
+def test_histograms_have_the_latencies_of_the_records(traced: Any, receiver: Receiver) -> None:
+    path, _ = traced
+    otlp.export(str(path), receiver.url, "VALID")
+    records = lines(path)
+    (point,) = receiver.metrics["gen_ai.client.operation.time_to_first_chunk"].histogram.data_points
+    seconds = [(line["first_token"] - line["sent"]) / 1e9 for line in records]
+    assert (point.count, point.sum) == (COUNT, pytest.approx(sum(seconds)))
+    assert (point.min, point.max) == (pytest.approx(min(seconds)), pytest.approx(max(seconds)))
+    bounds = [0.0, *point.explicit_bounds, float("inf")]
+    assert list(point.bucket_counts) == [
+        sum(low < value <= high for value in seconds) for low, high in pairwise(bounds)
+    ]
+    usage = receiver.metrics["gen_ai.client.token.usage"].histogram.data_points
+    kinds = {told(part)["gen_ai.token.type"]: part.sum for part in usage}
+    assert kinds == {"input": sum(line["prompt_tokens"] for line in records), "output": 4 * COUNT}
+
+
+def test_what_a_collector_refuses_is_an_error(
+    traced: Any, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = traced
+    monkeypatch.setenv(otlp.HEADERS, "x-key=a%20b, x-other=c")
+    receiver.rejected = 3
+    with pytest.raises(LoadgenError, match="v1/traces has rejected 3"):
+        otlp.export(str(path), receiver.url, "VALID")
+    assert (receiver.headers["x-key"], receiver.headers["x-other"]) == ("a b", "c")
+    receiver.status = 503
+    with pytest.raises(
+        LoadgenError, match=r"v1/traces answered 503(.|\n)*; name a collector of OTLP"
+    ):
+        otlp.export(str(path), receiver.url, "VALID")
