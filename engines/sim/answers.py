@@ -53,7 +53,23 @@ class Answer(Sequence):
             self.generated,
             reasoning,
             None if self.request.blocks is None else self.cached,
+            self._metrics() if self.request.with_metrics and self.last_ns else None,
         )
+
+    def _metrics(self) -> dict[str, float | None]:
+        """Return its times when it has finished, as vLLM's --enable-per-request-metrics."""
+        decode_s = (self.last_ns - self.first_ns) / 1e9
+        gaps = self.generated - 1
+        return {
+            "time_to_first_token_ms": (self.first_ns - self.scheduled_ns) / 1e6,
+            "generation_time_ms": decode_s * 1e3,
+            "queue_time_ms": (self.scheduled_ns - self.ready_ns) / 1e6,
+            "mean_itl_ms": decode_s * 1e3 / gaps if gaps else None,
+            "tokens_per_second": gaps / decode_s if gaps else None,
+        }
+
+    def begin(self) -> None:
+        """Send the head of the response early, if the answer is streamed."""
 
     def start(self) -> None:
         """Send the first token, if the answer is streamed."""
@@ -99,11 +115,25 @@ class TextAnswer(Answer):
 
 
 class StreamedAnswer(TextAnswer):
-    """An answer whose tokens are sent as they come."""
+    """An answer whose tokens are sent as they come.
 
-    __slots__ = ()
+    Attributes:
+        has_begun: Whether the head of the response has been sent.
+    """
+
+    __slots__ = ("has_begun",)
 
     stream: emit.Stream
+
+    def __init__(
+        self,
+        client: ServerConnection,
+        request: CompletionRequest,
+        writer: ResponseWriter,
+        words: emit.Words,
+    ) -> None:
+        super().__init__(client, request, writer, words)
+        self.has_begun = False
 
     def _new_stream(self) -> emit.Stream:
         request = self.request
@@ -172,10 +202,21 @@ class StreamedAnswer(TextAnswer):
         """Close the stream."""
         self.stream.close()
 
+    def begin(self) -> None:
+        """Send the head of the response, before there is a token."""
+        if not self.has_begun:
+            self.has_begun = True
+            self.stream.send(self._head())
+
+    def _head(self) -> bytes:
+        return head(200, *self.client.fields, EVENTS, CHUNKED)
+
     def _opening(self) -> bytes:
         counts = Usage(self.prompt_tokens, 0) if self.request.continuous_usage else None
         role = self.writer.role(counts)
-        return head(200, *self.client.fields, EVENTS, CHUNKED) + (chunk(role) if role else b"")
+        before = b"" if self.has_begun else self._head()
+        self.has_begun = True
+        return before + (chunk(role) if role else b"")
 
 
 class WholeAnswer(TextAnswer):

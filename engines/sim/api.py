@@ -89,6 +89,11 @@ class Api:
             "/flush_cache": ("POST", self._reset_prefix_cache),
         }
 
+    @property
+    def freezes_streams(self) -> bool:
+        """Whether single streams are frozen from time to time."""
+        return self._faults.freeze_every_s > 0
+
     def answer(self, request: Request, client: ServerConnection) -> Answer | None:
         """Send the response, and return None; or return an answer that an engine core will complete
         and send.

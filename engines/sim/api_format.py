@@ -76,12 +76,19 @@ class Usage:
         completion_tokens: Tokens of the answer.
         reasoning_tokens: Those of them that are reasoning.
         cached_tokens: Tokens of the prompt that were in the prefix cache; None: there is none.
+        metrics: The times of the answer, in an object beside the counts; None: they are not said.
     """
 
     prompt_tokens: int
     completion_tokens: int
     reasoning_tokens: int = 0
     cached_tokens: int | None = None
+    metrics: dict[str, float | None] | None = None
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What stands beside the counts of a whole answer."""
+        return {} if self.metrics is None else {"metrics": self.metrics}
 
     def json(self) -> dict[str, Any]:
         """Return the counts as the API's object."""
@@ -191,7 +198,12 @@ class ResponseWriter:
 
     def usage(self, usage: Usage) -> bytes:
         """Return the event with only the token counts; empty if the API has them at the end."""
-        return b"" if self.counts_at_end else self._event("", usage)
+        if self.counts_at_end:
+            return b""
+        event = self._event("", usage)
+        if usage.metrics is None:
+            return event
+        return event.removesuffix(b"}\n\n") + b"," + orjson.dumps(usage.beside)[1:] + b"\n\n"
 
     def error(self, message: str) -> bytes:
         """Return the event of an error that ends the stream."""
@@ -230,6 +242,7 @@ class ResponseWriter:
                 "model": orjson.loads(self._model),
                 "choices": [choice],
                 "usage": usage.json(),
+                **usage.beside,
             }
         )
 

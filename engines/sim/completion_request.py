@@ -32,6 +32,7 @@ class CompletionRequest:
         stream: Whether tokens are sent as they come.
         include_usage: Whether the stream ends with the token counts.
         continuous_usage: Whether every event has the token counts.
+        with_metrics: Whether the counts of the whole answer have its times beside them.
         tokens_per_event: Number of tokens in one event.
         blocks: Names of the prompt's blocks for the prefix cache; None if it is off.
         priority: A lower number is served earlier.
@@ -45,6 +46,7 @@ class CompletionRequest:
     stream: bool = False
     include_usage: bool = False
     continuous_usage: bool = False
+    with_metrics: bool = False
     tokens_per_event: int = 1
     blocks: tuple[int, ...] | None = None
     priority: int = 0
@@ -186,6 +188,7 @@ def parse_request(
         stream=_flag(body, "stream"),
         include_usage=_flag(options or {}, "include_usage"),
         continuous_usage=_flag(options or {}, "continuous_usage_stats"),
+        with_metrics=settings.enable_per_request_metrics,
         tokens_per_event=settings.tokens_per_event,
         blocks=prompt.blocks(settings, tokens),
         priority=_priority(body, settings),

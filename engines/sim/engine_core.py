@@ -9,8 +9,9 @@ import random
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.emit import emit
 from loadgen.engines.sim.metrics import Metrics
+from loadgen.engines.sim.planted import PlantedFaults
 from loadgen.engines.sim.scheduler import Progress, Scheduler, Step
-from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.settings import Faults, SimSettings
 from loadgen.util.clock import Alarm, now_ns
 
 
@@ -26,6 +27,7 @@ class EngineCore:
         loop: The event loop.
         metrics: Metrics of all cores together.
         number: Number of this core; each core has its own noise.
+        faults: Faults to simulate, of which it has those of time.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class EngineCore:
         loop: asyncio.AbstractEventLoop,
         metrics: Metrics,
         number: int = 0,
+        faults: Faults | None = None,
     ) -> None:
         self.metrics = metrics
         self.number = number
@@ -42,6 +45,9 @@ class EngineCore:
         )
         self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs, noise)
         self._frontend_ns = round(settings.frontend_ms * 1e6)
+        self._planted = PlantedFaults(
+            faults or Faults(), settings.frontend_ms / 1e3, loop, settings.seed + number
+        )
         self._step: Step[Answer] | None = None
         self._alarm = Alarm(loop, self._wake)
 
@@ -54,6 +60,7 @@ class EngineCore:
         """Queue the answer to a new request."""
         answer.arrival_ns = now_ns()
         answer.ready_ns = answer.arrival_ns + self._frontend_ns
+        self._planted.submitted(answer)
         self.scheduler.add(answer)
         if self._step is None:
             self._begin(answer.arrival_ns)
@@ -75,6 +82,7 @@ class EngineCore:
         """Plan the step that begins at `begin_ns`, or wait until the next sequence is ready."""
         self._step = self.scheduler.plan(begin_ns)
         if self._step is not None:
+            self._step.end_ns += self._planted.pause_ns(begin_ns)
             self._alarm.set(self._step.end_ns)
         elif self.scheduler.next_ready_ns is not None:
             self._alarm.set(self.scheduler.next_ready_ns)
@@ -88,6 +96,7 @@ class EngineCore:
         progress = self.scheduler.complete(step)
         self._begin(step.end_ns)
         self._count(step, progress)
+        self._planted.freeze(step.end_ns, progress.continued)
         emit([answer.stream for answer in progress.continued])
         for answer in progress.finished:
             answer.finish()
@@ -114,6 +123,9 @@ class EngineCore:
                 metrics.generation_tokens += 1
             metrics.request_generation_tokens.observe(answer.generated if answer.generates else 0)
             metrics.e2el_s.observe((step.end_ns - answer.arrival_ns) / 1e9)
+            metrics.queue_s.observe((answer.scheduled_ns - answer.ready_ns) / 1e9)
+            metrics.prefill_s.observe((answer.first_ns - answer.scheduled_ns) / 1e9)
+            metrics.decode_s.observe((answer.last_ns - answer.first_ns) / 1e9)
 
     def _count_cut(self, answer: Answer) -> None:
         if answer.stream is not None and answer.stream.cut:
@@ -133,16 +145,19 @@ class CorePool:
     Args:
         settings: Settings of each core; `data_parallel_size` is their number.
         loop: The event loop.
+        faults: Faults to simulate.
 
     Attributes:
         metrics: Metrics of all cores together.
     """
 
-    def __init__(self, settings: SimSettings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, settings: SimSettings, loop: asyncio.AbstractEventLoop, faults: Faults
+    ) -> None:
         self.metrics = Metrics()
         self._settings = settings
         self._cores = [
-            EngineCore(settings, loop, self.metrics, number)
+            EngineCore(settings, loop, self.metrics, number, faults)
             for number in range(settings.data_parallel_size)
         ]
 

@@ -78,6 +78,8 @@ class Metrics:
             before took longer.
         streams_cut: Connections closed because the client read too slowly.
         ttft_s, e2el_s: Times from the arrival of a request to its first and its last token.
+        queue_s, prefill_s, decode_s: Times of a finished request: until its first step since the
+            scheduler saw it, from there to its first token, and from there to its last one.
         itl_s: Times between tokens.
         request_prompt_tokens, request_generation_tokens: Tokens of requests.
         iteration_tokens: Tokens computed in a step.
@@ -91,6 +93,9 @@ class Metrics:
     streams_cut: int = 0
     ttft_s: Histogram = field(default_factory=partial(Histogram, SECONDS))
     e2el_s: Histogram = field(default_factory=partial(Histogram, SECONDS))
+    queue_s: Histogram = field(default_factory=partial(Histogram, SECONDS))
+    prefill_s: Histogram = field(default_factory=partial(Histogram, SECONDS))
+    decode_s: Histogram = field(default_factory=partial(Histogram, SECONDS))
     itl_s: Histogram = field(default_factory=partial(Histogram, GAPS))
     request_prompt_tokens: Histogram = field(default_factory=partial(Histogram, TOKENS))
     request_generation_tokens: Histogram = field(default_factory=partial(Histogram, TOKENS))
@@ -130,6 +135,9 @@ class Metrics:
             ("vllm:time_to_first_token_seconds", self.ttft_s),
             ("vllm:inter_token_latency_seconds", self.itl_s),
             ("vllm:e2e_request_latency_seconds", self.e2el_s),
+            ("vllm:request_queue_time_seconds", self.queue_s),
+            ("vllm:request_prefill_time_seconds", self.prefill_s),
+            ("vllm:request_decode_time_seconds", self.decode_s),
             ("vllm:request_prompt_tokens", self.request_prompt_tokens),
             ("vllm:request_generation_tokens", self.request_generation_tokens),
             ("vllm:iteration_tokens_total", self.iteration_tokens),

@@ -71,6 +71,10 @@ cdef class Outlet:
         if self._fd >= 0:
             self._send(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
+    def divert(self):
+        """Write through the transport, until that holds nothing."""
+        self._buffered = True
+
     def close(self):
         """Write nothing more, since the connection is gone or belongs to the next response."""
         self._fd = -1

@@ -27,6 +27,8 @@ class Sequence:
         held: Tokens of KV cache it holds alone.
         shared: Tokens of KV cache it holds in blocks that others may hold too.
         cached: Tokens of the prompt that were found in the prefix cache.
+        scheduled_ns: When the first step began that computed some of it; 0: none has.
+        first_ns, last_ns: When the steps of its first and its last token ended; 0: none has.
     """
 
     prompt_tokens: int
@@ -39,6 +41,9 @@ class Sequence:
     held: int = 0
     shared: int = 0
     cached: int = 0
+    scheduled_ns: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
 
 
 S = TypeVar("S", bound=Sequence)
@@ -321,7 +326,11 @@ class Scheduler(Generic[S]):
                     progress.started.append(sequence)
                 else:
                     continued(sequence)
+        for sequence in progress.started:
+            sequence.first_ns = step.end_ns
         for sequence in progress.finished:
+            sequence.first_ns = sequence.first_ns or step.end_ns
+            sequence.last_ns = step.end_ns
             del self._decoding[sequence]
             self._free(sequence)
         return progress
@@ -360,6 +369,7 @@ class Scheduler(Generic[S]):
             return None
         self._waiting.remove(sequence)
         self._prefilling[sequence] = None
+        sequence.scheduled_ns = sequence.scheduled_ns or now_ns
         sequence.held = context
         self.kv_tokens += context
         self._share(sequence, cached_blocks)

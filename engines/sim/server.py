@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from typing import cast
 
 import uvloop
 
@@ -21,6 +22,7 @@ from loadgen.engines.sim.connection import ServerConnection, listen
 from loadgen.engines.sim.deployment import StartFailed
 from loadgen.engines.sim.engine_core import CorePool
 from loadgen.engines.sim.http1 import Request
+from loadgen.engines.sim.planted import FreezableTransport
 from loadgen.engines.sim.settings import Faults, SimSettings, log_of, read
 from loadgen.engines.sim.tokenizer import TOKENIZER, SimTokenizer
 from loadgen.errors import BadInput, LoadgenError
@@ -42,6 +44,13 @@ class SimConnection(ServerConnection):
         super().__init__()
         self._api = api
         self._answer: Answer | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport, as one that can be frozen where streams are."""
+        super().connection_made(transport)
+        if self._api.freezes_streams:
+            freezable = FreezableTransport(self.transport, asyncio.get_running_loop())
+            self.transport = cast(asyncio.Transport, freezable)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -85,7 +94,7 @@ async def serve(settings: SimSettings, faults: Faults) -> None:
     loop.add_signal_handler(signal.SIGTERM, stop.set if not faults.ignore_sigterm else lambda: None)
     if faults.orphan:
         print(f"orphan {leave_orphan()}", flush=True)
-    cores = CorePool(settings, loop)
+    cores = CorePool(settings, loop, faults)
     tokenizer = SimTokenizer()
     api = Api(settings, faults, cores, tokenizer)
     if settings.startup_s:

@@ -129,6 +129,10 @@ class SimSettings:
         False, "keep the KV cache of prompts, and reuse common prefixes"
     )
 
+    enable_per_request_metrics: bool = sim_option(
+        False, "say the times of each answer beside its token counts, as vLLM does"
+    )
+
     step_base_ms: float = sim_option(
         8.0, "time of an engine step without work", range=Range("0.001 or more", 0.001, FINITE)
     )
@@ -282,6 +286,19 @@ class Faults:
     retry_after_s: int = sim_option(1, "Retry-After of these refusals (0: none)", range=FROM_0)
     early_health: bool = sim_option(
         False, "listen and be healthy already during --startup-s, and refuse prompts with 503"
+    )
+    pause_every_s: float = sim_option(
+        0.0, "time from one pause of the engine to the next (0: none)", range=FROM_0
+    )
+    pause_ms: float = sim_option(100.0, "how long such a pause lasts", range=FROM_0)
+    freeze_every_s: float = sim_option(
+        0.0, "time from one freeze of a single stream to the next (0: none)", range=FROM_0
+    )
+    freeze_ms: float = sim_option(
+        100.0, "how long it is held back, as by a proxy; then all of it comes at once", range=FROM_0
+    )
+    early_headers: bool = sim_option(
+        False, "send the headers of a stream after --frontend-ms, not with its first token"
     )
     orphan: bool = sim_option(False, "start a process in its own session, and leave it behind")
     ignore_sigterm: bool = sim_option(False, "ignore SIGTERM")

@@ -130,6 +130,7 @@ class ResponsesWriter(ResponseWriter):
             "error": None,
             "output": output,
             "usage": counts,
+            **({} if usage is None else usage.beside),
         }
 
 

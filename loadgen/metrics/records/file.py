@@ -33,7 +33,7 @@ from loadgen.util.trace_context import trace_ids
 
 # How a header line begins, with the version of the format.
 LINES = {"loadgen_records": 2}
-JOURNAL = {"loadgen_journal": 2, "byte_order": sys.byteorder, "fields": list(FIELDS)}
+JOURNAL = {"loadgen_journal": 3, "byte_order": sys.byteorder, "fields": list(FIELDS)}
 TRAILER = b'{"end":'
 _BUFFER = 1 << 16
 

@@ -94,6 +94,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         dict[str, list[Example]], "The first few requests of each outcome other than ok."
     ]
     finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."]
+    server_times: Annotated[Counts, "Ok requests of which a server said times, by who it is."] = {}
     early_stops: Annotated[
         Counts,
         "What ended ok requests with fewer output tokens than requested: finish reasons, with "
@@ -366,6 +367,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             examples=from_json_values(snapshot.examples, dict[str, list[Example]]),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
+            server_times=snapshot.said_times,
             answer_ends=AnswerEnds.of(snapshot),
             unread={
                 name: Unread(count=count, example=example)
