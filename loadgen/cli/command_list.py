@@ -41,6 +41,10 @@ OWN = {
     ),
     "tune": ("find the best way to serve a model, with a study", "loadgen.lab.commands.tune:main"),
     "audit": ("find inconsistent numbers in published results", "loadgen.lab.commands.audit:main"),
+    "judge": (
+        "judge a load generator on servers that know the truth",
+        "loadgen.lab.commands.judge:main",
+    ),
     "import": (
         "import published results into a study",
         "loadgen.lab.commands.import_published:main",
