@@ -45,6 +45,14 @@ OWN = {
         "judge a load generator on servers that know the truth",
         "loadgen.lab.commands.judge:main",
     ),
+    "verify": (
+        "compute the numbers of a result again from its records",
+        "loadgen.lab.commands.verify:main",
+    ),
+    "replicate": (
+        "measure again what a result measured, and compare",
+        "loadgen.lab.commands.replicate:main",
+    ),
     "import": (
         "import published results into a study",
         "loadgen.lab.commands.import_published:main",

@@ -25,7 +25,8 @@ from loadgen.lab.judge.truth import SENT, TOLERANCES, Range, Served
 from loadgen.testing.faulty import MODEL
 from loadgen.testing.process import started
 
-STOP_S, REST_S, WATCH_S = 0.2, 10.0, 0.02
+STOP_S, REST_S, WATCH_S = 0.2, 8.0, 0.02
+INTERRUPTS = 2  # some tools wait for requests in flight after the first
 CELL, OUTPUT, LOG, WRITTEN = "cell.json", "output.txt", "server.jsonl", "written"
 SERVER = "loadgen.lab.judge.server"
 
@@ -226,7 +227,7 @@ def run(
         command: Its command line.
         tool: The tool.
         output: The descriptor of the file for what it prints.
-        limit_s: When it is interrupted, as by Ctrl-C; ten seconds later it is killed.
+        limit_s: When it is interrupted, as by Ctrl-C, and again; then it is killed.
         watch: Is called with its process group.
     """
     env = {name: value for name, value in (os.environ | tool.env).items() if value}
@@ -242,9 +243,11 @@ def run(
         try:
             return process.wait(limit_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(REST_S)
+            for _ in range(INTERRUPTS):
+                os.killpg(process.pid, signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(REST_S)
+                    break
             return None
         finally:
             with contextlib.suppress(ProcessLookupError):

@@ -12,9 +12,10 @@ from loadgen.lab.judge.cases import (  # noqa: F401 - fill the table
     tokens,
 )
 
+GROUPS = ("time", "tokens", "load", "prompts", "ends", "report")
 CONTROL = "steady"  # what a tool says of this sound server, it does not say of another
 
-__all__ = ["CASES", "CONTROL", "Case", "chosen"]
+__all__ = ["CASES", "CONTROL", "GROUPS", "Case", "chosen"]
 
 
 def chosen(names: list[str]) -> list[Case]:
@@ -23,17 +24,16 @@ def chosen(names: list[str]) -> list[Case]:
     Raises:
         BadInput: A name is neither.
     """
-    groups = {case.group for case in CASES.values()}
     for name in names:
-        if name not in CASES and name not in groups:
+        if name not in CASES and name not in GROUPS:
             raise BadInput(
                 "--case",
                 f"unknown case {name!r}",
-                f"name a case of `loadgen judge --list`, or a group: {', '.join(sorted(groups))}",
+                f"name a case of `loadgen judge --list`, or a group: {', '.join(GROUPS)}",
             )
     wanted = [
         case
         for case in CASES.values()
         if not names or case.name in names or case.group in names or case.name == CONTROL
     ]
-    return sorted(wanted, key=lambda case: case.name != CONTROL)
+    return sorted(wanted, key=lambda case: (case.name != CONTROL, GROUPS.index(case.group)))
