@@ -1,6 +1,7 @@
 """Cell: one tool in one case: run, kept in a folder, and scored."""
 
 import contextlib
+import hashlib
 import math
 import os
 import re
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -142,15 +144,15 @@ def remarks(case: Case, tool: Tool, says: Sequence[str], always: Sequence[str]) 
 
 def key(case: Case, tool: Tool, begins: Sequence[str]) -> str:
     """Return what identifies a cell: what the case says and asks, the tool's file, the command."""
-    about = [case.does, case.figures, case.load, msgspec.to_builtins(tool), list(begins)]
-    return f"{hash_of(repr(about)):016x}"
-
-
-def hash_of(text: str) -> int:
-    """Return 64 bits of the SHA-256 of a text."""
-    import hashlib
-
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    about = [
+        case.does,
+        case.figures,
+        case.load,
+        case.rounds,
+        msgspec.to_builtins(tool),
+        list(begins),
+    ]
+    return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
 
 
 def kept(folder: Path, wanted: str) -> Cell | None:
@@ -187,6 +189,52 @@ def judged(
     if not tools.load_words(tool, case.load) or (case.chat and tool.api != CHAT):
         return Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity)
     shutil.rmtree(folder, ignore_errors=True)
+    rounds = [
+        attempted(case, tool, begins, folder / f"round-{number + 1}", tokenizer)
+        for number in range(case.rounds)
+    ]
+    last = rounds[-1]
+    says = remarks(case, tool, [text for each in rounds for text in each.printed.says], always)
+    scored = middle([each.scores for each in rounds])
+    said = bool(says) or last.exit_code is None or (last.exit_code and not last.printed.figures)
+    cell = Cell(
+        tool.name,
+        case.name,
+        last.command,
+        last.exit_code,
+        round(sum(each.wall_s for each in rounds), 1),
+        says,
+        scored,
+        judgement(last.printed, scored, said=bool(said)),
+        identity,
+    )
+    (folder / CELL).write_bytes(msgspec.json.format(msgspec.json.encode(cell)))
+    return cell
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of a tool in a case.
+
+    Attributes:
+        command: Its command line.
+        exit_code: Of the tool; None: it was stopped.
+        wall_s: How long it ran.
+        printed: What it printed.
+        scores: Of each figure of the case.
+    """
+
+    command: str
+    exit_code: int | None
+    wall_s: float
+    printed: Printed
+    scores: tuple[Score, ...]
+
+
+def attempted(
+    case: Case, tool: Tool, begins: Sequence[str], folder: Path, tokenizer: Path
+) -> Round:
+    """Run a tool once in a case; all that it prints and the server's log stay in the folder."""
     (folder / WRITTEN).mkdir(parents=True)
     log = folder / LOG
     flags = ["--case", case.name, "--tokenizer", str(tokenizer / "tokenizer.json"), "--log"]
@@ -200,22 +248,20 @@ def judged(
         wall_s = time.monotonic() - began_s
     printed = tools.read(tool, folder / WRITTEN, (folder / OUTPUT).read_text(errors="replace"))
     requests = truth.read(log)[tool.before :]
-    says = remarks(case, tool, printed.says, always)
-    scored = scores(case, printed, requests)
-    said = bool(says) or code is None or (code != 0 and not printed.figures)
-    cell = Cell(
-        tool.name,
-        case.name,
-        shlex.join(command),
-        code,
-        round(wall_s, 1),
-        printed.says if case.name == "steady" else says,
-        scored,
-        judgement(printed, scored, said=said),
-        identity,
+    return Round(shlex.join(command), code, wall_s, printed, scores(case, printed, requests))
+
+
+def middle(rounds: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
+    """Return of each figure the score with the middle error; one without a figure is the worst."""
+
+    def badness(score: Score) -> float:
+        if score.right is None:
+            return math.inf
+        return abs(score.error or 0.0) + (0 if score.right else 1)
+
+    return tuple(
+        sorted(scored, key=badness)[len(scored) // 2] for scored in zip(*rounds, strict=True)
     )
-    (folder / CELL).write_bytes(msgspec.json.format(msgspec.json.encode(cell)))
-    return cell
 
 
 def run(

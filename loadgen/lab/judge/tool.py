@@ -47,7 +47,8 @@ class Tool(msgspec.Struct, forbid_unknown_fields=True):
         name: What the matrix calls it.
         begins: Consecutive words of its command line by which it is known.
         flags: The words behind those. `{url}`, `{port}`, `{model}`, `{tokenizer}`, `{folder}`,
-            `{count}`, `{input_tokens}`, `{output_tokens}` and `{seed}` are filled in.
+            `{count}`, `{input_tokens}`, `{output_tokens}` and `{seed}` are filled in; `{path}` and
+            `{backend}` are those of the API, the latter by vLLM's name.
         open: More words for a load at `{rate}` requests per second; empty: it has no such load.
         at_once: More words for all requests at once.
         closed: More words for at most `{streams}` in flight.
@@ -90,6 +91,7 @@ class Task:
         tokenizer: A folder in the form of Hugging Face.
         folder: Empty, for what the tool writes.
         load: What it is to send.
+        api: chat or completions, for tools that have both.
     """
 
     url: str
@@ -97,6 +99,7 @@ class Task:
     tokenizer: Path
     folder: Path
     load: Load
+    api: str = CHAT
 
     def values(self) -> dict[str, object]:
         """Return what the placeholders of a tool's words stand for."""
@@ -116,6 +119,8 @@ class Task:
             "input_tokens": load.input_tokens,
             "output_tokens": load.output_tokens,
             "seed": SEED,
+            "path": "/v1/chat/completions" if self.api == CHAT else "/v1/completions",
+            "backend": "openai-chat" if self.api == CHAT else "openai",
         }
 
 

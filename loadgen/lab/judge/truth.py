@@ -13,6 +13,7 @@ import orjson
 from loadgen.lab.judge.case import Load
 
 NS_PER_MS, NS_PER_S = 1e6, 1e9
+PAUSE_NS = 1_000_000  # a server that did nothing for so long has read all that had come
 MS = "_ms"
 SENT = "sent"
 STATISTICS = ("mean", "p50", "p99")
@@ -72,11 +73,14 @@ class Served:
 
     Attributes:
         line: The line of the request.
+        early_ms: How long before the server read it the request may have come: since when the
+            server was busy without a pause.
         writes_ns: The time of each write that showed tokens, and their number.
         ended_ns: When the last bytes were written; the arrival without any.
     """
 
     line: Mapping[str, Any]
+    early_ms: float = 0.0
     writes_ns: list[tuple[int, int]] = field(default_factory=list)
     ended_ns: int = 0
 
@@ -120,10 +124,16 @@ class Served:
 def read(log: Path) -> list[Served]:
     """Return the requests of a server's log, in the order in which they came."""
     requests: dict[int, Served] = {}
+    busy_ns = last_ns = 0
     for text in log.read_bytes().splitlines():
         line = orjson.loads(text)
+        at_ns = line.get("arrival_ns", line["t_ns"])
+        if at_ns - last_ns > PAUSE_NS:
+            busy_ns = at_ns
+        last_ns = line["t_ns"]
         if "request" in line:
-            requests[line["request"]] = Served(line, ended_ns=line["arrival_ns"])
+            early_ms = max(0, at_ns - busy_ns) / NS_PER_MS
+            requests[line["request"]] = Served(line, early_ms, ended_ns=at_ns)
         elif "bytes" in line:
             served = requests[line["answer"]]
             served.ended_ns = line["t_ns"]
@@ -142,8 +152,12 @@ def true_figures(requests: Sequence[Served]) -> dict[str, Range | None]:
         "itl": [gap for served in counted for gap in served.gaps_ms],
         "e2el": [served.e2el_ms for served in counted],
     }
+    earlier = {
+        "ttft": [served.ttft_ms + served.early_ms for served in counted],
+        "e2el": [served.e2el_ms + served.early_ms for served in counted],
+    }
     figures: dict[str, Range | None] = {
-        f"{name}_{statistic}{MS}": _statistic(values, statistic)
+        f"{name}_{statistic}{MS}": _statistic(values, earlier.get(name, values), statistic)
         for name, values in latencies.items()
         for statistic in STATISTICS
     }
@@ -232,12 +246,15 @@ def shared_prefix(prompts: Sequence[str]) -> float:
     return float(np.mean(shares)) if shares else 0.0
 
 
-def _statistic(values: Sequence[float], statistic: str) -> Range | None:
-    if not values:
+def _statistic(least: Sequence[float], greatest: Sequence[float], statistic: str) -> Range | None:
+    if not least:
         return None
     if statistic == "mean":
-        return Range.of(float(np.mean(values)))
+        return Range(float(np.mean(least)), float(np.mean(greatest)))
     share = float(statistic.removeprefix("p"))
-    linear = float(np.percentile(values, share))
-    ranked = float(np.percentile(values, share, method="inverted_cdf"))
-    return Range(min(linear, ranked), max(linear, ranked))
+    bounds = [
+        float(np.percentile(values, share, method=method))
+        for values in (least, greatest)
+        for method in ("linear", "inverted_cdf")  # interpolated, and by rank
+    ]
+    return Range(min(bounds), max(bounds))

@@ -4,7 +4,6 @@ import orjson
 
 from loadgen.engines.sim.http1 import error_body, whole
 from loadgen.lab.judge.case import (
-    FIRST_MS,
     WORD,
     Ask,
     Case,
@@ -80,7 +79,7 @@ def whole_json(ask: Ask) -> Plan:
     total = {"prompt_tokens": ask.prompt_tokens, "completion_tokens": ask.request.tokens}
     choice = {"index": 0, "message": message, "finish_reason": "length"}
     body = orjson.dumps({"id": "x", "choices": [choice], "usage": total})
-    return Plan([Move(FIRST_MS, whole(200, body), ask.request.tokens)])
+    return Plan([Move(800.0, whole(200, body))], unseen=ask.request.tokens)
 
 
 def status(code: int, at_ms: float = 0.0) -> Play:
@@ -221,10 +220,10 @@ _ends(
 )
 _ends(
     "whole-answer",
-    "Sends one JSON object in place of a stream.",
+    "Sends every second answer as one JSON object: it has no time to its first token.",
     "evalscope#1499 (D21)",
-    whole_json,
-    ("completed",),
+    every_second(whole_json),
+    ("ttft_mean_ms", "tpot_mean_ms"),
 )
 _ends(
     "empty",

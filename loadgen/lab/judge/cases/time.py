@@ -1,6 +1,7 @@
 """Cases of time: when tokens came."""
 
 import math
+from dataclasses import replace
 
 from loadgen.engines.sim.http1 import LAST_CHUNK
 from loadgen.lab.judge.case import (
@@ -20,6 +21,7 @@ from loadgen.lab.judge.case import (
     streamed,
 )
 
+ROUNDS = 3  # a machine is never wholly quiet
 TIMES = ("ttft_mean_ms", "ttft_p99_ms", "tpot_mean_ms", "itl_p50_ms", "itl_p99_ms", "e2el_mean_ms")
 GAPS = ("ttft_mean_ms", "tpot_mean_ms", "e2el_mean_ms", "output_tokens")
 
@@ -34,8 +36,8 @@ def _time(
     host: str = "127.0.0.1",
     disturbance: Disturbance = Disturbance.NONE,
 ) -> None:
-    load = load or Load()
-    add(Case(name, "time", does, source, play, figures, load, host=host, disturbance=disturbance))
+    case = Case(name, "time", does, source, play, figures, load or Load(), rounds=ROUNDS)
+    add(replace(case, host=host, disturbance=disturbance))
 
 
 def _events_at(ask: Ask, times_ms: list[float]) -> Plan:
