@@ -36,12 +36,14 @@ class Plan:
         ok: Whether a client that gets all of it has a complete answer.
         unseen: Tokens that were generated and are in no event, as hidden reasoning.
         more_input: Input tokens that the server counts beside those of the prompt's text.
+        cheats: Whether it is better than what the server can do.
     """
 
     moves: Sequence[Move]
     ok: bool = True
     unseen: int = 0
     more_input: int = 0
+    cheats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Case:
 
     Attributes:
         name: As `--case` names it.
-        group: time, tokens, load, prompts, ends or report.
+        group: time, tokens, load, prompts, ends, report or cheats.
         does: What the server does, in one sentence.
         source: Thread, standard or paper where it went wrong, or is defined.
         play: Returns the answer to a request.

@@ -152,6 +152,7 @@ def key(case: Case, tool: Tool, begins: Sequence[str]) -> str:
         msgspec.to_builtins(tool),
         list(begins),
     ]
+
     return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
 
 

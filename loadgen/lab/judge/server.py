@@ -20,7 +20,6 @@ import orjson
 from loadgen.engines.sim.http1 import Request
 from loadgen.lab.judge.case import Ask, Case, Plan
 from loadgen.lab.judge.cases import CASES
-from loadgen.lab.judge.cheats import CHEATS
 from loadgen.testing import server_main
 from loadgen.testing.faults import Step, Steps, Until
 from loadgen.testing.faulty import FaultConnection, Faulty
@@ -97,6 +96,7 @@ class TruthServer(Faulty):
             body=request.fields,
             ok=plan.ok,
             unseen=plan.unseen,
+            cheats=plan.cheats,
         )
         return self._noted(number, plan)
 
@@ -178,7 +178,7 @@ class ThreadConnection(FaultConnection):
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until SIGINT or SIGTERM; return the exit code."""
     flags = server_main.parser("loadgen.lab.judge.server", "Run the server of a case.")
-    flags.add_argument("--case", required=True, choices=[*CASES, *CHEATS], metavar="NAME")
+    flags.add_argument("--case", required=True, choices=list(CASES), metavar="NAME")
     flags.add_argument("--tokenizer", required=True, help="its tokenizer.json")
     flags.add_argument("--log", required=True, help="where all is written down")
     options = flags.parse_args(argv)
@@ -190,8 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
     with Path(options.log).open("wb") as file:
-        case = (CASES | CHEATS)[options.case]
-        server = TruthServer(case, count, Log(file))
+        server = TruthServer(CASES[options.case], count, Log(file))
         return server_main.run(server.connection, options.host, options.port)
 
 

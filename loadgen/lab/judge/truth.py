@@ -41,6 +41,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     **{f"{name}_{each}{MS}": TIME for name in LATENCIES for each in STATISTICS},
     # What the server saw, against what was asked for.
     "sent": EXACT,
+    "sent_cheated": EXACT,
     "sent_rate": RATE,
     "sent_peak": EXACT,
     "sent_spread_ms": Tolerance(0.0, 250.0),
@@ -188,6 +189,7 @@ def sent_figures(requests: Sequence[Served]) -> dict[str, float]:
     lines = [served.line for served in requests]
     figures = {
         "sent": float(len(requests)),
+        "sent_cheated": float(sum(line["cheats"] for line in lines)),
         "sent_spread_ms": spread_ns / NS_PER_MS,
         "sent_peak": float(peak(requests)),
         "sent_input_tokens": float(np.mean([line["prompt_tokens"] for line in lines])),
@@ -205,6 +207,7 @@ def asked_figures(load: Load) -> dict[str, Range]:
     asked = {
         "sent": load.count,
         "sent_rate": load.rate,
+        "sent_cheated": 0.0,
         "sent_spread_ms": 0.0,
         "sent_peak": load.streams or load.count,
         "sent_input_tokens": load.input_tokens,

@@ -3,6 +3,7 @@
 from loadgen.errors import BadInput
 from loadgen.lab.judge.case import CASES, Case
 from loadgen.lab.judge.cases import (  # noqa: F401 - fill the table
+    cheats,
     ends,
     fields,
     load,
@@ -12,7 +13,7 @@ from loadgen.lab.judge.cases import (  # noqa: F401 - fill the table
     tokens,
 )
 
-GROUPS = ("time", "tokens", "load", "prompts", "ends", "report")
+GROUPS = ("time", "tokens", "load", "prompts", "ends", "report", "cheats")
 CONTROL = "steady"  # what a tool says of this sound server, it does not say of another
 
 __all__ = ["CASES", "CONTROL", "GROUPS", "Case", "chosen"]
