@@ -37,8 +37,8 @@ from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "bench/results/peers.md"
-PAGE = ROOT / "docs/peers.md"  # has the costs and two loads of all peers
-SHOWN = ("W1", "W3")
+PAGE = ROOT / "docs/peers.md"  # has the costs and one load of all peers
+SHOWN = ("W1",)
 LEFT_OUT = ("loadgen --records", "loadgen on one core", "plain aiohttp")
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (

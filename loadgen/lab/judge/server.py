@@ -70,7 +70,7 @@ class TruthServer(Faulty):
         self._prompts = Counter[str]()
         self._in_flight = 0
         self._places = case.threads
-        self._waiting = deque["ThreadConnection"]()
+        self._queue = deque["ThreadConnection"]()
 
     def connection(self) -> FaultConnection:
         """Return the protocol of a new connection."""
@@ -125,21 +125,21 @@ class TruthServer(Faulty):
 
     def take_place(self, connection: "ThreadConnection") -> None:
         """Let a connection begin when a thread is free for it."""
-        self._waiting.append(connection)
+        self._queue.append(connection)
         self._seat()
 
     def leave_place(self, connection: "ThreadConnection") -> None:
         """Note that a connection has ended; its thread, if it had one, is free."""
-        if connection in self._waiting:
-            self._waiting.remove(connection)
+        if connection in self._queue:
+            self._queue.remove(connection)
         else:
             self._places += 1
             self._seat()
 
     def _seat(self) -> None:
-        while self._places and self._waiting:
+        while self._places and self._queue:
             self._places -= 1
-            self._waiting.popleft().begin()
+            self._queue.popleft().begin()
 
 
 class ThreadConnection(FaultConnection):

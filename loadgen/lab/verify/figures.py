@@ -35,8 +35,8 @@ def figures(run: Run, percentiles: Mapping[str, Iterable[str]]) -> Figures:
             for statistic, value in _statistics(distributions[name], wanted).items():
                 key = "median" if statistic == "p50" else statistic
                 computed |= {f"{each}_{short}_ms": value for each in (key, statistic)}
-    if distributions.get("tpot"):
-        median = _percentile(sorted(distributions["tpot"]), Decimal(50))
+    median = _percentile(sorted(distributions.get("tpot", ())), Decimal(50))
+    if median:
         computed["loadgen.efficiency.output_tokens_per_s_per_user"] = 1000 / median
     return computed
 
@@ -74,7 +74,7 @@ def counts(run: Run) -> Figures:
     for name, key in sums.items():
         values = [record.line.get(key) for record in ok]
         if None not in values:
-            computed[f"loadgen.tokens.{name}"] = sum(values)
+            computed[f"loadgen.tokens.{name}"] = sum(map(int, filter(None, values)))
     inputs = [_input_tokens(record) for record in ok]
     if None not in inputs:
         computed["total_input_tokens"] = sum(filter(None, inputs))
@@ -224,8 +224,8 @@ def _statistics(values: Sequence[Decimal], percentiles: Iterable[str]) -> Figure
     if not values:
         return {}
     ordered = sorted(values)
-    mean = sum(ordered) / len(ordered)
-    square = sum((value - mean) ** 2 for value in ordered) / len(ordered)
+    mean = sum(ordered, Decimal(0)) / len(ordered)
+    square = sum(((value - mean) ** 2 for value in ordered), Decimal(0)) / len(ordered)
     computed: Figures = {
         "count": len(ordered),
         "mean": mean,

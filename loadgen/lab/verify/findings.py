@@ -120,7 +120,7 @@ def _record(record: Record) -> Iterator[str]:
         yield "ok, without a token"
     total = line.get("total_tokens")
     counted = (line.get("prompt_tokens"), line.get("completion_tokens"))
-    if total is not None and None not in counted and total < sum(counted):
+    if total is not None and None not in counted and total < sum(map(int, filter(None, counted))):
         yield f"{total} tokens in total, fewer than {counted[0]} + {counted[1]}"
 
 

@@ -74,16 +74,17 @@ def reasoning(ask: Ask, *fields: dict[str, Any]) -> Plan:
     half = ask.request.tokens // 2
     thoughts = [delta(**fields[i % len(fields)]) for i in range(half)]
     words = [delta(content=WORD)] * (ask.request.tokens - half)
-    details = {"completion_tokens_details": {"reasoning_tokens": half}}
-    return streamed(paced(thoughts + words), delta("length"), counts(ask, **details), DONE)
+    details = {"reasoning_tokens": half}
+    counted = counts(ask, completion_tokens_details=details)
+    return streamed(paced(thoughts + words), delta("length"), counted, DONE)
 
 
 def hidden_reasoning(ask: Ask) -> Plan:
     """40 tokens of reasoning are counted and not sent."""
     total = ask.request.tokens + 40
-    details = {"completion_tokens_details": {"reasoning_tokens": 40}}
+    counted = counts(ask, total, completion_tokens_details={"reasoning_tokens": 40})
     events = deltas(ask, {"content": WORD})
-    closing = (delta("stop"), counts(ask, total, **details), DONE)
+    closing = (delta("stop"), counted, DONE)
     return streamed(events, *closing, unseen=40)
 
 
