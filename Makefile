@@ -9,7 +9,7 @@ ROOMS := $(filter-out %/data/ %/helpers/ %/integration/ %/slow/ %/qa/ %/__pycach
 MARKED = $(sort $(shell grep -rlE 'real_data|mark\.slow' --include='test_*.py' tests/integration $(filter-out tests/workload/,$(ROOMS)))) tests/workload/
 # What is measured or tried by hand before a release: never by `make test` or `make test-all`.
 RELEASE := accuracy or browser or engines or rehearsal or release
-BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal release-check
+BY_HAND := accuracy network mutants compare-vllm compare-sglang compare-peers judge bench sanitize debug fuzz test-browser test-engines rehearsal release-check
 
 # Tests that run servers and commands mostly wait for them, so more of them than there are cores go on at once. Their files
 # begin in the order of the folders: the longest first, and the unit tests, which need the cores, at the end.
@@ -19,7 +19,7 @@ WAITING := -n 3 --dist loadfile --no-loadscope-reorder
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
 
-.PHONY: demo unit test test-all qa docs bytecode test-browser test-engines compare-vllm compare-sglang compare-peers check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize release-wheels image release-check clean
+.PHONY: demo unit test test-all qa docs bytecode test-browser test-engines compare-vllm compare-sglang compare-peers judge check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize release-wheels image release-check clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -96,6 +96,9 @@ compare-sglang: $(VENV)/.all  ## SGLang's `bench_serving` and loadgen on the sim
 
 compare-peers: $(VENV)/.all  ## other load generators on a server that knows the truth, installed on first use (8 GB); FLAGS=--only=NAME, --write
 	$(BIN)/python -m bench.peers.compare_peers $(FLAGS)
+
+judge: $(VENV)/.all  ## what load generators print of servers that know the truth; cells are kept in build/judge; FLAGS=--only=NAME, --write
+	$(BIN)/python -m bench.peers.judge $(FLAGS)
 
 rehearsal: $(VENV)/.all  ## whole studies of the simulator: every number is computed again, and planted effects are found
 	$(BIN)/python -m pytest -m rehearsal -s tests/qa/study

@@ -21,20 +21,15 @@ from bench.engines.environments import CACHE, CannotBeMade, Recipe, made
 from bench.engines.tiny_qwen3 import tiny_qwen3
 from bench.peers import recipes
 from bench.peers.aims import Aim, aims, start_aims
-from bench.peers.aiperf import AIPerf
 from bench.peers.costs import Costs
-from bench.peers.evalscope import EvalScope
 from bench.peers.floors import CLimit, PlainClient
-from bench.peers.guidellm import GuideLLM
-from bench.peers.inference_perf import InferencePerf
 from bench.peers.meter import BYTES_PER_MB
 from bench.peers.ours import OURS
 from bench.peers.peer import Peer
 from bench.peers.quiet import DISTURBED_S, MARK
 from bench.peers.tables import aims_table, costs_table, load_table, runs_table
+from bench.peers.tools import TOOLS
 from bench.peers.trial import Failed, Trial, programs, tried
-from bench.peers.vllm_bench import VllmBench
-from bench.peers.vllm_rs import VllmRs
 from bench.performance.load import COMPLETIONS, Load
 from loadgen.testing.process import Process, started
 from loadgen.util import machine
@@ -42,8 +37,8 @@ from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "bench/results/peers.md"
-PAGE = ROOT / "docs/peers.md"  # has the costs and two loads of all peers
-SHOWN = ("W1", "W3")
+PAGE = ROOT / "docs/peers.md"  # has the costs and one load of all peers
+SHOWN = ("W1",)
 LEFT_OUT = ("loadgen --records", "loadgen on one core", "plain aiohttp")
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
@@ -57,14 +52,6 @@ QUICK = (
     Load("W1", rate=100, count=100, tokens=20),
     Load("W2", rate=100, count=100, tokens=2),
     Load("W3", rate=200, count=200, tokens=20),
-)
-TOOLS: tuple[Peer, ...] = (
-    VllmRs(),
-    VllmBench(),
-    GuideLLM(),
-    AIPerf(),
-    InferencePerf(),
-    EvalScope(),
 )
 PEERS: dict[str, Peer] = {  # by what --only calls them
     "loadgen": OURS[0],
@@ -212,7 +199,7 @@ def what_we_have_to_be(found: dict[str, Costs]) -> list[Aim]:
     """The aims, of what was measured."""
     plain, recording, one_core, first = (found.get(peer.name, Costs({})) for peer in OURS)
     tools = {peer.name: found[peer.name] for peer in TOOLS if peer.name in found}
-    of_start = start_aims(plain, first, tools.get(VllmRs.name, Costs({})))
+    of_start = start_aims(plain, first, tools.get(TOOLS[0].name, Costs({})))
     if not recording.trials:
         return of_start
     return [*of_start, *aims(recording, one_core, tools)]

@@ -6,12 +6,14 @@ costs.
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from bench.engines.environments import Recipe
 from bench.peers.peer import MODEL, Reported, Task
-from bench.performance.clients import Limit, Plain
+from bench.peers.tools import KNOWN, carried_out
+from bench.performance.clients import Limit
 from tests.helpers.source import ROOT
 
 
@@ -33,12 +35,12 @@ class _Floor:
 class PlainClient(_Floor):
     """See `Peer`."""
 
-    name = "plain aiohttp"
+    name = KNOWN["plain"].name
     settings = "one prompt for all; TTFT alone is told"
 
     def command(self, task: Task) -> list[str]:
         """See `Peer`."""
-        return Plain.command(task.url, MODEL, task.load, 0)
+        return carried_out(KNOWN["plain"], [sys.executable, "-m", *KNOWN["plain"].begins], task)
 
 
 class CLimit(_Floor):

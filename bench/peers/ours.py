@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.engines.environments import Recipe
-from bench.peers import vllm_bench
 from bench.peers.meter import BYTES_PER_MB
 from bench.peers.peer import Reported, Task, words
+from bench.peers.tools import KNOWN, carried_out, reported
+from loadgen.lab.judge.tool import read
 
 COMMAND = Path(sys.executable).with_name("loadgen")  # as a user starts it
 
@@ -50,10 +51,7 @@ class Loadgen:
         pinned = ["taskset", "--cpu-list", "0"] if self.one_core else []
         pinned += ["env", f"XDG_CACHE_HOME={task.folder / 'cache'}"] if self.first_run else []
         return [
-            *pinned,
-            str(COMMAND),
-            "run",
-            *vllm_bench.flags(task),
+            *carried_out(KNOWN["loadgen"], [*pinned, str(COMMAND), "run"], task),
             *words(flags),
             "--no-preflight",
             "--quiet",
@@ -61,16 +59,17 @@ class Loadgen:
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""
-        return read(json.loads((folder / vllm_bench.RESULT).read_text()))
+        tool = KNOWN["loadgen"]
+        own = json.loads((folder / tool.result).read_text())["loadgen"]
+        return judged(reported(tool, read(tool, folder, said)), own)
 
 
-def read(result: Mapping[str, Any]) -> Reported:
-    """A result of loadgen: the times stand under vLLM's keys."""
-    own = result["loadgen"]
+def judged(told: Reported, own: Mapping[str, Any]) -> Reported:
+    """A report with loadgen's own verdict and memory."""
     doubts = [check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]]
     says = own["verdict"] + (f": {', '.join(doubts)}" if doubts else "")
     memory_mb = own["client"]["peak_memory_bytes"] / BYTES_PER_MB
-    return dataclasses.replace(vllm_bench.read(result), says=says, measuring_mb=memory_mb)
+    return dataclasses.replace(told, says=says, measuring_mb=memory_mb)
 
 
 OURS = (

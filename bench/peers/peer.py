@@ -1,6 +1,5 @@
 """Peer: another load generator, or ours: how it is told what to do, and how its report is read."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,6 @@ from bench.performance.load import Load
 
 PROMPT_TOKENS = 128
 MODEL = "metronome"
-SEED = 42
 METRICS = ("ttft", "itl", "tpot")
 PERCENTILES = (50, 99)
 
@@ -84,15 +82,3 @@ class Peer(Protocol):
 def words(flags: Mapping[str, object]) -> list[str]:
     """Flags and their values as words of a command."""
     return [str(word) for pair in flags.items() for word in pair]
-
-
-def percentiles(
-    found: Mapping[str, float], names: Mapping[int, str], scale: float = 1.0
-) -> dict[int, float]:
-    """The percentiles that stand under these names, in ms."""
-    return {p: float(found[name]) * scale for p, name in names.items()}
-
-
-def counted(pattern: str, text: str) -> int:
-    """In how many lines of a text a pattern occurs."""
-    return sum(1 for line in text.splitlines() if re.search(pattern, line))

@@ -19,7 +19,12 @@ from loadgen.checks.sufficiency import (
     sufficiency,
     unfinished_p99_ns,
 )
-from loadgen.checks.token_counts import COUNTS_DISAGREE, EVENTS_BEYOND, FIRST_EVENT
+from loadgen.checks.token_counts import (
+    COUNTS_DISAGREE,
+    EVENTS_BEYOND,
+    FIRST_EVENT,
+    NOT_STREAMED,
+)
 from loadgen.checks.workload import PAST_THE_END, TOKENS_PER_EVENT, repeated_prompts, workload
 from loadgen.metrics.run_data import RunData
 
@@ -86,6 +91,7 @@ TOKEN_CHECKS = frozenset(
             TOKENS_PER_EVENT,
             COUNTS_DISAGREE,
             EVENTS_BEYOND,
+            NOT_STREAMED,
             FIRST_EVENT,
         ),
         "latencies disagree",

@@ -3,11 +3,12 @@
 from loadgen.checks.check import Bound, Check, inapplicable
 from loadgen.core.reference_parser import UNKNOWN_TEXT
 from loadgen.metrics.run_data import RunData
-from loadgen.metrics.streamed_tokens import Comparison
+from loadgen.metrics.streamed_tokens import MAX_UNSEEN_SHARE, Comparison
 from loadgen.util.number_format import SHARE, four_digits, plural
 
 COUNTS_DISAGREE = "token counts disagree"
 EVENTS_BEYOND = "more events than tokens"
+NOT_STREAMED = "tokens in no text"
 FIRST_EVENT = "tokens of the first event"
 ONLY_EVENTS = "nothing but events counts the tokens"
 MAX_DISAGREEING = Bound(0.01, SHARE)
@@ -15,12 +16,14 @@ MAX_DISAGREEING = Bound(0.01, SHARE)
 MAX_SURPLUS = Bound(0.1, SHARE)
 # Of answers, where text under unknown keys was taken for tokens.
 MAX_UNKNOWN_SURPLUS = Bound(0.01, SHARE, why="with unknown keys")
+# Beyond what usage itself calls hidden. Text does not always become the same tokens again.
+MAX_NOT_STREAMED = Bound(MAX_UNSEEN_SHARE, SHARE)
 MAX_FIRST_EVENT = Bound(0.05, SHARE)
 
 
 def token_counts(run: RunData) -> list[Check]:
     """Check the token counts of ok requests."""
-    return [_totals(run), _events(run), _first_event(run)]
+    return [_totals(run), _events(run), _text(run), _first_event(run)]
 
 
 def streamed_tokens(run: RunData) -> int:
@@ -75,6 +78,27 @@ def _events(run: RunData) -> Check:
     )
     about = f"beyond the counted tokens ({events})"
     return MAX_SURPLUS.check(EVENTS_BEYOND, surplus / tokens, about, advice)
+
+
+def _text(run: RunData) -> Check:
+    """Whether the texts of a sample of answers have the tokens that usage counts."""
+    counters, sample = run.snapshot.counters, Comparison.of(run.snapshot)
+    if not counters["output_tokens"] or counters["event_requests"] == run.snapshot.ok:
+        return inapplicable(NOT_STREAMED, ONLY_EVENTS)
+    about, share = "of the counted tokens", 0.0
+    if sample is not None:
+        share = sample.difference / sample.counted if sample.hides else 0.0
+        about += (
+            f" ({sample.counted:g} an answer, {sample.streamed:g} in its text; medians of "
+            f"{plural(sample.answers, 'answer')})"
+        )
+    elif counters["unseen_tokens"] > MAX_UNSEEN_SHARE * counters["output_tokens"]:
+        return inapplicable(NOT_STREAMED, "no text was tokenized")
+    advice = (
+        "the server counts tokens that it did not send, as reasoning that is hidden, or its count "
+        "is wrong: output throughput rests on the count alone"
+    )
+    return MAX_NOT_STREAMED.check(NOT_STREAMED, share, about, advice)
 
 
 def _first_event(run: RunData) -> Check:

@@ -41,6 +41,18 @@ OWN = {
     ),
     "tune": ("find the best way to serve a model, with a study", "loadgen.lab.commands.tune:main"),
     "audit": ("find inconsistent numbers in published results", "loadgen.lab.commands.audit:main"),
+    "judge": (
+        "judge a load generator on servers that know the truth",
+        "loadgen.lab.commands.judge:main",
+    ),
+    "verify": (
+        "compute the numbers of a result again from its records",
+        "loadgen.lab.commands.verify:main",
+    ),
+    "replicate": (
+        "measure again what a result measured, and compare",
+        "loadgen.lab.commands.replicate:main",
+    ),
     "import": (
         "import published results into a study",
         "loadgen.lab.commands.import_published:main",
@@ -66,6 +78,8 @@ INSTEAD = {
 }
 # Words behind which a command of another tool stands, with other flags.
 OTHERS = ("aiperf", "benchmark", "evalscope", "genai-perf", "guidellm", "inference-perf", "profile")
+# In one row of the overview, so that it fits a small terminal.
+SELDOM = ("import", "benchmark-runner", "completion", "version")
 HEAD = """\
 loadgen: an open-loop load generator for LLM servers.
 usage: loadgen COMMAND [FLAGS]
@@ -77,8 +91,9 @@ Help: loadgen COMMAND --help, loadgen help COMMAND, loadgen help exit-codes"""
 
 def overview() -> str:
     """Return the help of `loadgen`: its commands, and how to begin."""
-    rows = [(name, text) for name, (text, _) in OWN.items()]
+    rows = [(name, text) for name, (text, _) in OWN.items() if name not in SELDOM]
     rows += [(name, _summary(entry)) for name, entry in sorted(added().items())]
+    rows.append(("also", ", ".join(SELDOM)))
     return "\n".join([HEAD, *(f"  {name:<16} {text}".rstrip() for name, text in rows), "", HINTS])
 
 

@@ -21,9 +21,10 @@ import orjson
 from loadgen.engines.sim.connection import ServerConnection, listen
 from loadgen.engines.sim.http1 import Request, RequestError, whole
 from loadgen.testing import server_main
-from loadgen.testing.faults import FAULTS, Step, Steps, Together, chosen
+from loadgen.testing.faults import FAULTS, Step, Steps, Together, Until, chosen
 from loadgen.testing.faults.fault import Shares
 from loadgen.testing.replies import models
+from loadgen.util.clock import now_ns
 
 HEADER = "X-Fault"
 MODEL = "faulty"
@@ -35,7 +36,8 @@ class FaultConnection(ServerConnection):
     def __init__(self, server: "Faulty") -> None:
         super().__init__()
         self._server = server
-        self._steps: Iterator[bytes | Step | Together] | None = None
+        self._steps: Iterator[bytes | Step | Together | Until] | None = None
+        self._arrival_ns = 0
         self._awaits_request = self._paused = self._scheduled = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -60,6 +62,7 @@ class FaultConnection(ServerConnection):
     def handle(self, request: Request) -> None:
         """Play the answer to a request, or continue the steps that waited for it."""
         steps = self._server.answer(request)
+        self._arrival_ns = request.arrival_ns
         if self._awaits_request:
             self._awaits_request = False
         else:
@@ -90,6 +93,9 @@ class FaultConnection(ServerConnection):
                 self.go_on()
             case Together(count=count):
                 self._server.gather(self, count)
+            case Until(ms=ms):
+                wait_s = (self._arrival_ns - now_ns()) / 1e9 + ms / 1e3
+                asyncio.get_running_loop().call_later(max(0.0, wait_s), self.go_on)
             case Step.CLOSE:
                 self.transport.close()
             case Step.RESET:

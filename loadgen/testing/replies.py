@@ -84,19 +84,31 @@ class GoodAnswer:
     error: Callable[[str], bytes]
 
     @classmethod
-    def to(cls, request: Request) -> "GoodAnswer":
+    def to(
+        cls, request: Request, text: str | None = None, prompt_tokens: int | None = None
+    ) -> "GoodAnswer":
         """Return the correct answer to a request, in the form of the API that its path names;
         else of a completion.
+
+        Args:
+            request: The request.
+            text: Of each token; None: a word with the token's number.
+            prompt_tokens: Of its usage; None: the number of words in the prompt.
         """
         form = next(
             (form for ending, form in WRITERS.items() if request.path.endswith(ending)),
             CompletionWriter,
         )
         writer = form("x", 0, '"x"', "length")
-        counts = Usage(request.prompt_tokens, request.tokens)
+        counts = Usage(
+            request.prompt_tokens if prompt_tokens is None else prompt_tokens, request.tokens
+        )
         return cls(
             role=writer.role(),
-            tokens=[writer.token(f" word{number}") for number in range(request.tokens)],
+            tokens=[
+                writer.token(f" word{number}" if text is None else text)
+                for number in range(request.tokens)
+            ],
             finish=writer.finish(counts if writer.counts_at_end else None),
             uncounted=writer.finish(),
             usage=writer.usage(counts),

@@ -22,6 +22,7 @@ from loadgen.metrics.records.trailer import ServerCall
 from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.series import PromHistogram
 from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.metrics.streamed_tokens import sampled
 from loadgen.report.result.fields import from_json_values
 from loadgen.util.number_format import SHARE
 from loadgen.workload.arrivals import Schedule
@@ -159,6 +160,9 @@ def of_other_requests() -> Iterator[RunData]:
     yield run_data(measured([failed(0, Outcome.DISCONNECTED)], partial="interrupted"))
     yield run_data([failed(0, Outcome.TIMEOUT), unsent(1, Outcome.CLIENT_ERROR)])
     yield run_data([answered(tokens=[20, 20, 20, 30])], RunSettings(slo="ttft_p99<1s"))
+    counted = steady(counts={"prompt_tokens": 10, "completion_tokens": 30})
+    texts = structs.replace(measured([counted]), sample=(sampled(counted, 1),))
+    yield run_data(texts)
     followed = Schedule(array("q", [0, FOLLOWS]), 10**9)
     sessions = run_data([steady(0), steady(1)], RunSettings(session_token="x"), followed)
     yield from (sessions, with_counts(sessions, turns_without_token=1))

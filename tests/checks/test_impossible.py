@@ -52,6 +52,7 @@ def test_without_a_success_only_what_was_sent_is_judged():
         "median gap 0",
         "token counts disagree",
         "more events than tokens",
+        "tokens in no text",
         "tokens of the first event",
     ]
     assert of(measured([unsent()]))["Little's identity"].ok is None

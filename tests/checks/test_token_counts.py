@@ -7,6 +7,7 @@ from loadgen.checks.token_counts import (
     COUNTS_DISAGREE,
     EVENTS_BEYOND,
     FIRST_EVENT,
+    NOT_STREAMED,
     token_counts,
 )
 from loadgen.metrics.streamed_tokens import sampled, with_sampled_tpot
@@ -92,6 +93,17 @@ def test_tokens_of_the_first_event_are_compared_with_those_of_the_sample():
     )
 
 
-@pytest.mark.parametrize("name", [COUNTS_DISAGREE, EVENTS_BEYOND, FIRST_EVENT])
+@pytest.mark.parametrize(("texts", "holds"), [(20, True), (15, True), (5, False)])
+def test_tokens_that_no_text_has_are_suspect(texts: int, holds: bool):
+    """Usage counts 20 tokens an answer; up to 8 may be marks that no server sends."""
+    records = [reply(i, tokens=20, total=30, events=5) for i in range(40)]
+    sample = tuple(sampled(record, texts) for record in records)
+    run = run_data(structs.replace(measured(records), sample=sample))
+    (check,) = (check for check in token_counts(run) if check.name == NOT_STREAMED)
+    assert (check.ok, check.counts) == (holds, True)
+    assert check.measured == (0 if holds else 0.75)
+
+
+@pytest.mark.parametrize("name", [COUNTS_DISAGREE, EVENTS_BEYOND, NOT_STREAMED, FIRST_EVENT])
 def test_answers_that_nothing_counts_are_not_judged(name: str):
     assert of([answered(0, tokens=[20, 30])])[name].ok is None

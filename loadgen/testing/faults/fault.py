@@ -36,9 +36,16 @@ class Together:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Until:
+    """A step that waits until `ms` milliseconds after the arrival of the request."""
+
+    ms: float
+
+
 # Bytes are one write; the next step follows in a later turn of the event loop. After the last step,
 # the connection reads its next request.
-Steps = Iterable[bytes | Step | Together]
+Steps = Iterable[bytes | Step | Together | Until]
 
 
 @dataclass(frozen=True, slots=True)

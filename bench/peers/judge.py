@@ -1,0 +1,181 @@
+"""The judge's matrix: every tool that can be had here in every case; `make judge` runs this.
+
+Cells are kept in build/judge and not run again. Exit code 1: a tool failed to be installed, or a
+cell of loadgen is wrong.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from bench.engines.environments import CannotBeMade, made
+from bench.peers import recipes
+from bench.peers.ours import COMMAND
+from bench.peers.tools import KNOWN, TOOLS
+from bench.peers.trial import programs
+from loadgen.lab.judge import judge
+from loadgen.lab.judge.case import Case
+from loadgen.lab.judge.cases import GROUPS, chosen
+from loadgen.lab.judge.cell import Cell, Judgement, Score
+from loadgen.lab.judge.tool import Tool
+from loadgen.util import machine
+from loadgen.util.number_format import plural
+from tests.helpers.documents import between, table
+from tests.helpers.source import ROOT
+
+FOLDER = ROOT / "build" / "judge"
+MATRIX, PAGE = ROOT / "bench/results/judge.md", ROOT / "docs/judge.md"
+BEGIN, END = "<!-- matrix: written by make judge FLAGS=--write -->", "<!-- end of matrix -->"
+NOT_RUN = "not run here"
+OURS, PLAIN = "loadgen", "plain"
+OTHERS = ("vllm", "vllm-rs", "guidellm", "aiperf", "sglang", "inference-perf", "evalscope")
+RED = (Judgement.WRONG_SILENT, Judgement.WRONG_SAID, Judgement.NO_REPORT)
+Columns = Mapping[str, Mapping[str, Cell]]
+
+
+def begins(name: str) -> list[str]:
+    """The words that start a tool, whose environment is made if it is not there.
+
+    Raises:
+        CannotBeMade: The package index does not have what it needs.
+    """
+    if name == OURS:
+        return [str(COMMAND), "run"]
+    if name == PLAIN:
+        return [sys.executable, "-m", *KNOWN[PLAIN].begins]
+    if name == "sglang":
+        return [str(made(recipes.sglang, recipes.FOLDER) / "python"), "-m", *KNOWN[name].begins]
+    peer = next(each for each in TOOLS if each.tool is KNOWN[name])
+    program, *rest = peer.begins
+    return [str(programs(peer) / program), *rest]
+
+
+def version(name: str) -> str:
+    """The version of a tool."""
+    if name in (OURS, PLAIN):
+        return "this one"
+    recipe = recipes.sglang if name == "sglang" else None
+    recipe = recipe or next(each.recipe for each in TOOLS if each.tool is KNOWN[name])
+    return recipes.version(recipe) if recipe else ""
+
+
+def columns(names: Sequence[str]) -> dict[str, dict[str, Cell]]:
+    """The cells of each tool that are there, by case."""
+    return {name: judge.read(FOLDER / name) for name in names}
+
+
+def matrix(found: Columns) -> str:
+    """All cells; one that is not right leads to what was printed."""
+    rows = []
+    for case in in_groups():
+        cells = [_cell(name, found[name].get(case.name)) for name in found]
+        rows.append([f"`{case.name}`", case.does, case.source, *cells])
+    heads = ["case", "the server", "source", *(KNOWN[name].name for name in found)]
+    details = [
+        detail
+        for name, cells in found.items()
+        for case in in_groups()
+        if (cell := cells.get(case.name)) is not None and cell.judgement in RED
+        for detail in _details(name, cell)
+    ]
+    return "\n".join([heading(found), "", table(heads, rows), "", *details])
+
+
+def summary(found: Columns) -> str:
+    """How many cells of each group are right, for the page; and what is red in loadgen's."""
+    rows = [[group, *(_counts(cells, group) for cells in found.values())] for group in GROUPS]
+    heads = ["group", *(KNOWN[name].name for name in found)]
+    red = [
+        f"- `{cell.case}`, {cell.judgement}: {', '.join(map(judge.figure_text, _wrong(cell)))}"
+        for cell in found[OURS].values()
+        if cell.judgement in RED
+    ]
+    lead = "What loadgen gets wrong" if red else "loadgen got nothing wrong."
+    return "\n\n".join([heading(found), table(heads, rows), lead + ":" * bool(red), "\n".join(red)])
+
+
+def heading(found: Columns) -> str:
+    """Where it was measured, with which versions."""
+    about = machine.describe()
+    versions = ", ".join(f"{KNOWN[name].name} {version(name)}" for name in found if found[name])
+    return (
+        f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with "
+        f"the server and others. {versions}."
+    )
+
+
+def in_groups() -> list[Case]:
+    """All cases in the order of their groups."""
+    return sorted(chosen([]), key=lambda case: GROUPS.index(case.group))
+
+
+def _cell(name: str, cell: Cell | None) -> str:
+    if cell is None:
+        return NOT_RUN
+    if cell.judgement in RED:
+        return f"[{cell.judgement}](#{name}-{cell.case})"
+    return str(cell.judgement)
+
+
+def _counts(cells: Mapping[str, Cell], group: str) -> str:
+    names = [case.name for case in in_groups() if case.group == group]
+    counts = Counter(cells[name].judgement for name in names if name in cells)
+    if not counts:
+        return NOT_RUN
+    parts = [f"{counts[each]} {each}" for each in Judgement if counts[each]]
+    return "; ".join(parts)
+
+
+def _wrong(cell: Cell) -> list[Score]:
+    return [score for score in cell.scores if score.right is False]
+
+
+def _details(name: str, cell: Cell) -> Iterator[str]:
+    """Yield the section of a cell: the command, without folders, what was printed and said."""
+    command = cell.command.replace(str(FOLDER), "FOLDER")
+    for folder in {str(Path(word).parent) for word in command.split() if word.startswith("/")}:
+        command = command.replace(f"{folder}/", "")
+    yield f"### {name} {cell.case}\n\n```text\n{command}\n```\n"
+    wrong = [f"- {judge.figure_text(score)}" for score in _wrong(cell)]
+    ended = "it was stopped" if cell.exit_code is None else f"exit code {cell.exit_code}"
+    says = [f"- says: {text}" for text in cell.says]
+    yield "\n".join([f"{cell.judgement}; {ended}", "", *wrong, *says, ""])
+
+
+def judged(name: str, tool: Tool, words: Sequence[str]) -> None:
+    """Run a tool in all cases that are not kept."""
+    for cell in judge.cells(chosen([]), tool, words, FOLDER / name):
+        print(f"{name}: {judge.cell_text(cell)}", flush=True)
+
+
+def main() -> int:
+    """Judge; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.peers.judge", description=__doc__)
+    names = [OURS, PLAIN, *OTHERS]
+    parser.add_argument("--only", choices=names, action="append", help="a tool, instead of all")
+    parser.add_argument("--write", action="store_true", help=f"write {MATRIX.name}")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    missing = []
+    for name in options.only or names:
+        try:
+            words = begins(name)
+        except CannotBeMade as reason:
+            missing.append(f"{name} cannot be installed: {reason}")
+        else:
+            judged(name, KNOWN[name], words)
+    found = columns(names)
+    if options.write:
+        between(MATRIX, BEGIN, matrix(found), END)
+        between(PAGE, BEGIN, summary(found), END)
+    print("\n".join([f"{plural(len(found[OURS]), 'cell')} of loadgen", *missing]))
+    red = any(cell.judgement in RED for cell in found[OURS].values())
+    return int(bool(missing) or red)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Judge: what load generators print of servers that know the truth."""

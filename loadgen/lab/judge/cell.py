@@ -1,0 +1,346 @@
+"""Cell: one tool in one case: run, kept in a folder, and scored."""
+
+import contextlib
+import hashlib
+import math
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from loadgen.lab.judge import tool as tools
+from loadgen.lab.judge import truth
+from loadgen.lab.judge.case import Case, Disturbance
+from loadgen.lab.judge.tool import CHAT, Printed, Task, Tool
+from loadgen.lab.judge.truth import SENT, TOLERANCES, Range, Served
+from loadgen.testing.faulty import MODEL
+from loadgen.testing.process import started
+
+STOP_S, REST_S, WATCH_S = 0.2, 8.0, 0.02
+INTERRUPTS = 2  # some tools wait for requests in flight after the first
+CELL, OUTPUT, LOG, WRITTEN = "cell.json", "output.txt", "server.jsonl", "written"
+SERVER = "loadgen.lab.judge.server"
+
+
+class Judgement(StrEnum):
+    """What is said of a cell, the worst of its figures; better ones first."""
+
+    RIGHT = "right"
+    NOT_PRINTED = "not printed"
+    NOT_ASKED = "cannot be asked"
+    WRONG_SAID = "wrong, said"
+    WRONG_SILENT = "wrong, silent"
+    NO_REPORT = "no report"
+
+
+class Score(msgspec.Struct, frozen=True):
+    """One figure.
+
+    Attributes:
+        figure: Its name.
+        printed: What the tool printed, or the server saw; None: nothing.
+        low, high: What is true, between two conventions; None: there is no such figure.
+        error: Relative to what is true; None: it cannot be said.
+        right: Whether that is within the tolerance; None: nothing was printed.
+    """
+
+    figure: str
+    printed: float | None
+    low: float | None
+    high: float | None
+    error: float | None
+    right: bool | None
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One tool in one case.
+
+    Attributes:
+        tool, case: Their names.
+        command: As it was run.
+        exit_code: Of the tool; None: it was stopped.
+        wall_s: How long it ran.
+        says: What it said that it does not say of a sound server.
+        scores: Of each figure of the case.
+        judgement: Of the whole.
+        key: Of the case, the tool and the command: another one is run again.
+    """
+
+    tool: str
+    case: str
+    command: str
+    exit_code: int | None
+    wall_s: float
+    says: tuple[str, ...]
+    scores: tuple[Score, ...]
+    judgement: Judgement
+    key: str
+
+
+def score(figure: str, printed: float | None, true: Range | None) -> Score:
+    """Score one figure."""
+    if true is None:
+        return Score(figure, printed, None, None, None, printed is None)
+    if printed is None:
+        return Score(figure, None, true.low, true.high, None, None)
+    off = true.off(printed)
+    nearest = min(true, key=lambda bound: abs(bound - printed))
+    allowed = TOLERANCES[figure]
+    right = off <= max(allowed.share * abs(nearest), allowed.absolute) + 1e-9
+    return Score(figure, printed, true.low, true.high, _error(printed, nearest), right)
+
+
+def scores(case: Case, printed: Printed, requests: Sequence[Served]) -> tuple[Score, ...]:
+    """Score the figures of a case."""
+    true = truth.true_figures(requests)
+    sent, asked = truth.sent_figures(requests), truth.asked_figures(case.load)
+    return tuple(
+        score(name, sent.get(name), asked[name])
+        if name.startswith(SENT)
+        else score(name, printed.figures.get(name), true.get(name))
+        for name in case.figures
+    )
+
+
+def judgement(printed: Printed, scored: Sequence[Score], *, said: bool) -> Judgement:
+    """Return what is said of a cell.
+
+    Args:
+        printed: What the tool printed.
+        scored: Its figures.
+        said: Whether it said that something was off.
+    """
+    wrong = [each for each in scored if each.right is False]
+    if not printed.figures and not all(each.figure.startswith(SENT) for each in scored):
+        return Judgement.NO_REPORT
+    if wrong:
+        return Judgement.WRONG_SAID if said else Judgement.WRONG_SILENT
+    return Judgement.RIGHT if any(each.right for each in scored) else Judgement.NOT_PRINTED
+
+
+def remarks(case: Case, tool: Tool, says: Sequence[str], always: Sequence[str]) -> tuple[str, ...]:
+    """Return what a tool says of this case: not what it always says, nor, where time is not the
+    subject, of the machine.
+    """
+    known = {_without_numbers(text) for text in always}
+    return tuple(
+        text
+        for text in says
+        if _without_numbers(text) not in known
+        and not (tool.machine and case.group != "time" and re.search(tool.machine, text))
+    )
+
+
+def key(case: Case, tool: Tool, begins: Sequence[str]) -> str:
+    """Return what identifies a cell: what the case says and asks, the tool's file, the command."""
+    about = [
+        case.does,
+        case.figures,
+        case.load,
+        case.rounds,
+        msgspec.to_builtins(tool),
+        list(begins),
+    ]
+
+    return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+
+
+def kept(folder: Path, wanted: str) -> Cell | None:
+    """Return the cell of a folder, if it is that of this key."""
+    path = folder / CELL
+    if not path.exists():
+        return None
+    cell = msgspec.json.decode(path.read_bytes(), type=Cell)
+    return cell if cell.key == wanted else None
+
+
+def judged(
+    case: Case,
+    tool: Tool,
+    begins: Sequence[str],
+    folder: Path,
+    tokenizer: Path,
+    always: Sequence[str],
+) -> Cell:
+    """Run a tool in a case, and keep all of it.
+
+    Args:
+        case: The case.
+        tool: The tool.
+        begins: The words that start it.
+        folder: Of the cell; emptied.
+        tokenizer: A folder with a tokenizer.json.
+        always: What the tool says of a sound server.
+
+    Raises:
+        LoadgenError: The server did not start.
+    """
+    identity = key(case, tool, begins)
+    if not tools.load_words(tool, case.load) or (case.chat and tool.api != CHAT):
+        return Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity)
+    shutil.rmtree(folder, ignore_errors=True)
+    rounds = [
+        attempted(case, tool, begins, folder / f"round-{number + 1}", tokenizer)
+        for number in range(case.rounds)
+    ]
+    last = rounds[-1]
+    says = remarks(case, tool, [text for each in rounds for text in each.printed.says], always)
+    scored = middle([each.scores for each in rounds])
+    said = bool(says) or last.exit_code is None or (last.exit_code and not last.printed.figures)
+    cell = Cell(
+        tool.name,
+        case.name,
+        last.command,
+        last.exit_code,
+        round(sum(each.wall_s for each in rounds), 1),
+        says,
+        scored,
+        judgement(last.printed, scored, said=bool(said)),
+        identity,
+    )
+    (folder / CELL).write_bytes(msgspec.json.format(msgspec.json.encode(cell)))
+    return cell
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of a tool in a case.
+
+    Attributes:
+        command: Its command line.
+        exit_code: Of the tool; None: it was stopped.
+        wall_s: How long it ran.
+        printed: What it printed.
+        scores: Of each figure of the case.
+    """
+
+    command: str
+    exit_code: int | None
+    wall_s: float
+    printed: Printed
+    scores: tuple[Score, ...]
+
+
+def attempted(
+    case: Case, tool: Tool, begins: Sequence[str], folder: Path, tokenizer: Path
+) -> Round:
+    """Run a tool once in a case; all that it prints and the server's log stay in the folder."""
+    (folder / WRITTEN).mkdir(parents=True)
+    log = folder / LOG
+    flags = ["--case", case.name, "--tokenizer", str(tokenizer / "tokenizer.json"), "--log"]
+    with started(SERVER, *flags, str(log)) as server:
+        url = server.url.replace("127.0.0.1", case.host)
+        task = Task(url, MODEL, tokenizer, (folder / WRITTEN).resolve(), case.load)
+        command = tools.command_line(tool, begins, task)
+        began_s = time.monotonic()
+        with (folder / OUTPUT).open("w") as output, disturbed(case.disturbance, log, case) as watch:
+            code = run(command, tool, output.fileno(), case.limit_s, watch)
+        wall_s = time.monotonic() - began_s
+    printed = tools.read(tool, folder / WRITTEN, (folder / OUTPUT).read_text(errors="replace"))
+    requests = truth.read(log)[tool.before :]
+    return Round(shlex.join(command), code, wall_s, printed, scores(case, printed, requests))
+
+
+def middle(rounds: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
+    """Return of each figure the score with the middle error; one without a figure is the worst."""
+
+    def badness(score: Score) -> float:
+        if score.right is None:
+            return math.inf
+        return abs(score.error or 0.0) + (0 if score.right else 1)
+
+    return tuple(
+        sorted(scored, key=badness)[len(scored) // 2] for scored in zip(*rounds, strict=True)
+    )
+
+
+def run(
+    command: Sequence[str], tool: Tool, output: int, limit_s: float, watch: Callable[[int], None]
+) -> int | None:
+    """Run a tool to its end; returns its exit code, None if it had to be stopped.
+
+    Args:
+        command: Its command line.
+        tool: The tool.
+        output: The descriptor of the file for what it prints.
+        limit_s: When it is interrupted, as by Ctrl-C, and again; then it is killed.
+        watch: Is called with its process group.
+    """
+    env = {name: value for name, value in (os.environ | tool.env).items() if value}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env=env,
+        start_new_session=True,
+    ) as process:
+        watch(process.pid)
+        try:
+            return process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            for _ in range(INTERRUPTS):
+                os.killpg(process.pid, signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(REST_S)
+                    break
+            return None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def disturbed(kind: Disturbance, log: Path, case: Case) -> Iterator[Callable[[int], None]]:
+    """Disturb the client for the length of a block; yields what is told its process group."""
+    busy = []
+    if kind is Disturbance.BUSY:
+        counting = [sys.executable, "-c", "while True: pass"]
+        busy = [subprocess.Popen(counting) for _ in range(os.cpu_count() or 1)]
+    ended = threading.Event()
+
+    def stop(group: int) -> None:
+        while not ended.wait(WATCH_S) and _came(log) < case.load.count // 2:
+            pass
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGSTOP)
+            time.sleep(STOP_S)
+            os.killpg(group, signal.SIGCONT)
+
+    def watch(group: int) -> None:
+        if kind is Disturbance.STOPPED:
+            threading.Thread(target=stop, args=(group,), daemon=True).start()
+
+    try:
+        yield watch
+    finally:
+        ended.set()
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def _came(log: Path) -> int:
+    return log.read_bytes().count(b'"request":')
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"\d+(?:[.,]\d+)*", "#", text)
+
+
+def _error(printed: float, true: float) -> float | None:
+    if not true:
+        return None if printed else 0.0
+    error = printed / true - 1
+    return round(error, 4) if math.isfinite(error) else None

@@ -1,0 +1,1 @@
+"""Verify: the numbers of a saved result, computed a second time from its records."""

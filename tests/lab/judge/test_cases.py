@@ -1,0 +1,132 @@
+"""Cases: what their plans claim is what their bytes say, read by another program."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from loadgen.engines.sim.http1 import Request
+from loadgen.lab.judge.case import CASES, Ask, Plan
+from loadgen.lab.judge.cases import CONTROL, GROUPS, chosen
+from loadgen.lab.judge.truth import TOLERANCES
+from loadgen.testing.faults import Step
+
+TOKENS = 20
+# Whose usage says something else on purpose, or has nothing to count with.
+OTHER_COUNTS = {"usage-partial", "usage-zero", "usage-too-small", "reasoning-beside"}
+TEXTS = ("content", "reasoning", "reasoning_content", "thinking", "tool_calls", "reasoning_details")
+
+
+def ask(number: int = 0, **fields: Any) -> Ask:
+    body = {
+        "messages": [{"role": "user", "content": "a b c"}],
+        "max_tokens": TOKENS,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    } | fields
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nuser-agent: python\r\n"
+    request = Request("POST", "/v1/chat/completions", head, {}, json.dumps(body).encode())
+    return Ask(request, number, "a b c", 3, {}, in_flight=1)
+
+
+def plans(name: str) -> list[Plan]:
+    return [CASES[name].play(ask(number)) for number in range(2)]
+
+
+def body_of(plan: Plan) -> bytes:
+    """The body of a chunked answer, decoded by hand."""
+    data = b"".join(move.step for move in plan.moves if isinstance(move.step, bytes))
+    _, _, rest = data.partition(b"\r\n\r\n")
+    body = b""
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        length = int(size, 16)
+        body, rest = body + rest[:length], rest[length + 2 :]
+        if not length:
+            break
+    return body
+
+
+def events(plan: Plan) -> list[Any]:
+    """The JSON of the events of an answer, by the standard of server-sent events."""
+    text = body_of(plan).decode(errors="replace").replace("\r\n", "\n")
+    blocks = [
+        "\n".join(line[5:].strip() for line in block.split("\n") if line.startswith("data:"))
+        for block in text.split("\n\n")
+    ]
+    return [json.loads(block) for block in blocks if block and block != "[DONE]"]
+
+
+def usage_of(plan: Plan) -> int | None:
+    counts = [event["usage"] for event in events(plan) if event.get("usage")]
+    return counts[-1].get("completion_tokens") if counts else None
+
+
+def is_stream(plan: Plan) -> bool:
+    first = plan.moves[0].step if plan.moves else None
+    return isinstance(first, bytes) and b"event-stream" in first
+
+
+def test_there_are_sixty_cases_in_all_groups() -> None:
+    assert len(CASES) >= 60
+    assert {case.group for case in CASES.values()} == set(GROUPS)
+    assert all(case.source and case.does.endswith(".") for case in CASES.values())
+    assert all(set(case.figures) <= TOLERANCES.keys() for case in CASES.values())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_plan_is_in_the_order_of_its_times(name: str) -> None:
+    for plan in plans(name):
+        times = [move.at_ms for move in plan.moves]
+        assert times == sorted(times)
+        assert all(move.tokens == 0 for move in plan.moves if isinstance(move.step, Step))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in OTHER_COUNTS])
+def test_the_tokens_of_a_plan_are_those_of_its_usage(name: str) -> None:
+    for plan in plans(name):
+        if is_stream(plan) and plan.ok and not plan.cheats and (counted := usage_of(plan)):
+            assert sum(move.tokens for move in plan.moves) + plan.unseen == counted
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_plan_that_is_ok_has_an_end(name: str) -> None:
+    for plan in plans(name):
+        if plan.ok and is_stream(plan):
+            reasons = [
+                choice.get("finish_reason")
+                for event in events(plan)
+                for choice in event.get("choices", ())
+            ]
+            assert any(reasons) or b"[DONE]" in body_of(plan)
+
+
+def shown(found: Sequence[Any]) -> int:
+    """The events with text under any key."""
+    deltas = [choice.get("delta") or {} for event in found for choice in event.get("choices", ())]
+    return sum(any(delta.get(key) for key in TEXTS) for delta in deltas)
+
+
+@pytest.mark.parametrize("name", ["steady", "late-usage", "comments", "crlf", "annotations"])
+def test_each_token_of_a_plain_case_is_an_event_with_text(name: str) -> None:
+    for plan in plans(name):
+        assert shown(events(plan)) == sum(move.tokens for move in plan.moves) == TOKENS
+
+
+def test_half_of_the_answers_fail_where_every_second_is_bad() -> None:
+    assert [plan.ok for plan in plans("cut")] == [True, False]
+    assert [plan.ok for plan in plans("status-500")] == [True, False]
+
+
+def test_a_cached_answer_is_one_to_a_prompt_that_came_before() -> None:
+    first = ask()
+    again = Ask(first.request, 1, first.prompt, 3, {first.prompt: 1})
+    play = CASES["cheat-cached"].play
+    assert (play(first).cheats, play(again).cheats) == (False, True)
+
+
+def test_a_group_is_chosen_with_the_control_before_it() -> None:
+    names = [case.name for case in chosen(["load"])]
+    assert names[0] == CONTROL
+    assert {CASES[name].group for name in names[1:]} == {"load"}

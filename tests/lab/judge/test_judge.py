@@ -1,0 +1,128 @@
+"""`loadgen judge` runs a tool that it does not know, here a client of a few lines, and reads the
+truth from the bytes that the client got.
+"""
+
+import base64
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from loadgen.cli.main import dispatch
+from loadgen.lab.judge import judge, truth
+from loadgen.lab.judge.cell import Judgement
+
+pytestmark = pytest.mark.integration
+
+# It takes each event with content for a token, whatever comes after; and keeps what it read.
+CLIENT = """
+import http.client, json, sys, time
+host, count, tokens, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+total = ok = 0
+with open(folder + "/read.jsonl", "w") as kept:
+    for number in range(count):
+        connection = http.client.HTTPConnection(host.removeprefix("http://"), timeout=20)
+        body = {"model": "m", "stream": True, "max_tokens": tokens,
+                "stream_options": {"include_usage": True},
+                "messages": [{"role": "user", "content": f"prompt {number}"}]}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        response = connection.getresponse()
+        lines = []
+        for line in response:
+            lines.append([time.monotonic_ns(), line.decode()])
+            total += '"content":" word"' in line.decode()
+        ok += 1
+        kept.write(json.dumps(lines) + "\\n")
+        connection.close()
+print(json.dumps({"ok": ok, "tokens": total}))
+"""
+TOOL = """
+name: mine
+begins: [mine.py]
+flags: ["{url}", "{count}", "{output_tokens}", "{folder}"]
+open: [--at, "{rate}"]
+figures:
+  completed: {path: [ok]}
+  output_tokens: {path: [tokens]}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tool and its description, judged in three cases."""
+    path = tmp_path_factory.mktemp("judge")
+    (path / "mine.py").write_text(textwrap.dedent(CLIENT))
+    (path / "mine.yaml").write_text(TOOL)
+    assert call(path) == 1
+    return path
+
+
+def call(path: Path) -> int:
+    cases = [word for name in ("no-usage", "abort", "cap") for word in ("--case", name)]
+    words = [sys.executable, str(path / "mine.py")]
+    where = ["--tool", str(path / "mine.yaml"), "--folder", str(path / "cells")]
+    return dispatch(["judge", *cases, *where, *words])
+
+
+def test_a_strangers_tool_is_right_wrong_or_cannot_be_asked(folder: Path) -> None:
+    cells = judge.read(folder / "cells")
+    assert cells["no-usage"].judgement is Judgement.RIGHT
+    assert cells["abort"].judgement is Judgement.WRONG_SILENT
+    wrong = {score.figure: (score.printed, score.low) for score in cells["abort"].scores}
+    assert wrong["completed"] == (10, 5)
+    assert wrong["output_tokens"] == (125, 100)
+    assert "cap" not in cells  # it has no such load
+
+
+def test_a_cell_is_kept_and_not_run_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = folder / "cells" / "abort" / "cell.json"
+    before = file.stat().st_mtime_ns
+    assert call(folder) == 1
+    assert file.stat().st_mtime_ns == before
+    assert "abort                      wrong, silent" in capsys.readouterr().out
+
+
+def test_the_log_has_the_bytes_that_the_client_got_and_no_later_times(folder: Path) -> None:
+    place = folder / "cells" / "no-usage" / "round-1"
+    log = [json.loads(line) for line in (place / "server.jsonl").read_text().splitlines()]
+    read = [json.loads(line) for line in (place / "written/read.jsonl").read_text().splitlines()]
+    for number, lines in enumerate(read):
+        written = [line for line in log if line.get("answer") == number and "bytes" in line]
+        chunks = b"".join(base64.b64decode(line["bytes"]) for line in written)
+        events = [text for _, text in lines if text.startswith("data:")]
+        assert events == [text + "\n" for text in unchunked(chunks).splitlines() if text]
+        shown = [line["t_ns"] for line in written if line["tokens"]]
+        came = [at for at, text in lines if '"content":" word"' in text]
+        assert len(shown) == len(came) == 20
+        assert all(sent <= got for sent, got in zip(shown, came, strict=True))
+
+
+def unchunked(data: bytes) -> str:
+    _, _, rest = data.partition(b"\r\n\r\n")
+    body = b""
+    while rest and (size := int(rest.partition(b"\r\n")[0], 16)):
+        rest = rest.partition(b"\r\n")[2]
+        body, rest = body + rest[:size], rest[size + 2 :]
+    return body.decode()
+
+
+def test_the_truth_of_a_log_is_what_its_client_counted(folder: Path) -> None:
+    requests = truth.read(folder / "cells" / "no-usage" / "round-1" / "server.jsonl")
+    assert [served.shown for served in requests] == [20] * 10
+    figures = truth.true_figures(requests)
+    assert figures["completed"] == truth.Range(10, 10)
+    assert figures["input_tokens"] == truth.Range.of(sum(s.line["prompt_tokens"] for s in requests))
+
+
+def test_the_list_names_each_case_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["judge", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 60
+    assert any("abort" in line and "vllm#57082" in line for line in lines)
+
+
+def test_without_a_command_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["judge"]) == 2
+    assert "write, for example, loadgen judge vllm bench serve" in capsys.readouterr().err
