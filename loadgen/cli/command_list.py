@@ -35,6 +35,10 @@ OWN = {
         "print a saved result, or write it as HTML or CSV",
         "loadgen.cli.commands.report:main",
     ),
+    "explain": (
+        "say where the time of a run's requests went, and why",
+        "loadgen.cli.commands.explain:main",
+    ),
     "compare": (
         "compare runs, with confidence intervals of the differences",
         "loadgen.cli.commands.compare:main",

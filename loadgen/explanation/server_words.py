@@ -1,0 +1,78 @@
+"""ServerWords: what the server's metrics say of a run's queue, and how its engine spells a knob."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from loadgen.engines.kinds import llamacpp, sglang, trtllm, vllm
+from loadgen.metrics.server.series import TICK
+from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.util.arrays import Floats
+
+# How names of metrics begin; loadgen's simulator has vLLM's names and flags.
+ENGINES = {
+    "vllm:": vllm.TABLE,
+    "sglang:": sglang.TABLE,
+    "trtllm_": trtllm.TABLE,
+    "llamacpp:": llamacpp.TABLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerWords:
+    """What one server said; empty where it said nothing, or where there are several.
+
+    Attributes:
+        running, waiting, kv_usage: Its requests and the share of its KV cache, once a second; NaN:
+            not said.
+        preemptions: How many requests it preempted.
+        ttft_ms: The mean of its own TTFTs; None: not said.
+        drafts: How often it decoded speculatively.
+        knobs: The names of its knobs.
+    """
+
+    running: Floats = field(default_factory=lambda: np.empty(0))
+    waiting: Floats = field(default_factory=lambda: np.empty(0))
+    kv_usage: Floats = field(default_factory=lambda: np.empty(0))
+    preemptions: float = 0.0
+    ttft_ms: float | None = None
+    drafts: float = 0.0
+    knobs: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, telemetry: Telemetry | None) -> "ServerWords":
+        """Read them from the metrics of a run; None: it has none."""
+        if telemetry is None or len(telemetry.sources) != 1:
+            return cls()
+        (source,) = telemetry.sources
+        ticks = np.array([moment == TICK for moment in source.moments], dtype=bool)
+
+        def level(name: str) -> Floats:
+            values = np.array(source.series.get(name, [None] * len(ticks)), dtype=float)
+            chosen: Floats = values[ticks]
+            return chosen
+
+        table = next(
+            (
+                table
+                for prefix, table in ENGINES.items()
+                if any(name.startswith(prefix) for name in source.names.values())
+            ),
+            None,
+        )
+        ttft = telemetry.ttft if telemetry.covers else None
+        return cls(
+            level("running"),
+            level("waiting"),
+            level("kv_usage"),
+            source.increase("preemptions") or 0.0,
+            None if ttft is None or ttft.mean is None else ttft.mean * 1e3,
+            source.increase("drafts") or 0.0,
+            {} if table is None else table.own_names(None),
+        )
+
+    @property
+    def tells_queue(self) -> bool:
+        """Whether it said how many requests run and wait, and some did wait."""
+        return bool(np.isfinite(self.running).any() and (self.waiting > 0).sum() >= 2)

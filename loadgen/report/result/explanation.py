@@ -1,0 +1,89 @@
+"""Explanation: where the time of the requests went, and what caused it; `loadgen.explanation` makes
+it of the records of a run.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+PartKind = Literal["exact", "server", "estimate"]
+
+
+class Band(Struct, frozen=True, kw_only=True):
+    """Requests that were equally fast, by the time from due to the first token."""
+
+    requests: Annotated[int, "How many."]
+    parts_ms: Annotated[dict[str, float], "Mean of each part, ms. The parts add up to that time."]
+
+    @property
+    def total_ms(self) -> float:
+        """The mean time from due to the first token, ms."""
+        return sum(self.parts_ms.values())
+
+
+class StallCount(Struct, frozen=True, kw_only=True):
+    """Long gaps of one kind."""
+
+    count: Annotated[int, "How many gaps of streams."]
+    median_ms: Annotated[float, "Their median length, ms."]
+
+
+class EngineSteps(Struct, frozen=True, kw_only=True):
+    """What a step of the engine costs, fitted to the steps that the arrivals show."""
+
+    steps: Annotated[int, "Steps that were seen."]
+    base_ms: Annotated[float, "A step without a prompt and with one stream, ms."]
+    base_error_ms: Annotated[float, "Its standard error, ms."]
+    prompt_us: Annotated[
+        float | None, "Each prompt token, us; null: its standard error is above 10 %."
+    ]
+    prompt_error_us: Annotated[float | None, "Its standard error, us."]
+    stream_us: Annotated[
+        float | None, "Each further stream, us; null: its standard error is above 20 %."
+    ]
+    stream_error_us: Annotated[float | None, "Its standard error, us."]
+    kept: Annotated[float, "Share of the steps that the fit describes, 0 to 1."]
+    within_ms: Annotated[float, "How far these are from it at most, ms."]
+    sample: Annotated[
+        list[tuple[float, float]], "Up to 200 steps: tokens of prompts that ended, and length, ms."
+    ]
+
+
+class NamedCause(Struct, frozen=True, kw_only=True):
+    """A cause that is named."""
+
+    name: Annotated[str, "Its name (docs/explain.md)."]
+    side: Annotated[Literal["client", "way", "server"], "Where it is."]
+    ms: Annotated[float, "Its time, ms a request; of the tail: what it adds to the slowest."]
+    where: Annotated[Literal["mean", "tail"], "Whether all requests have it, or the slowest."]
+    sentence: Annotated[str, "What it is."]
+    evidence: Annotated[str, "What shows it."]
+    advice: Annotated[str, "What to do."]
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Where the time of the requests went, and what caused it."""
+
+    answer: Annotated[str, "The answer in one sentence."]
+    causes: Annotated[list[NamedCause], "At most three causes, the largest first."]
+    requests: Annotated[int, "Requests that ended well with tokens that have times."]
+    others: Annotated[int, "Requests of the run that are not among them."]
+    e2el_ms: Annotated[float, "Mean time from due to the last token, ms."]
+    part_kinds: Annotated[
+        dict[str, PartKind], "How each part of the time to the first token is known."
+    ]
+    mean_ms: Annotated[dict[str, float], "Mean of each part over all requests, ms."]
+    bands: Annotated[
+        dict[str, Band],
+        "The parts of the fastest fifth (p10), of 40 to 60 % (p50), of 85 to 95 % (p90) and of "
+        "98 to 100 % (p99).",
+    ]
+    after_first_ms: Annotated[
+        dict[str, float], "What the time after the first token was, ms a request."
+    ]
+    stalls: Annotated[dict[str, StallCount], "Long gaps by their kind."]
+    steps: Annotated[EngineSteps | None, "The engine's steps; null: `no_steps` says why."]
+    no_steps: Annotated[str | None, "Why the cost of a step is not known."]
+    unexplained: Annotated[float, "Share of the time that is in no part, 0 to 1."]
