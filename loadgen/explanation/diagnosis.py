@@ -1,6 +1,6 @@
 """Diagnosis: how much of the time each cause has, and which of them are named."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ LEAST_SHARE, LEAST_MS = 0.06, 8.0  # of the mean E2EL, that a cause of the mean 
 TAIL_SHARE, TAIL_MS = 0.5, 20.0  # of what sets the slowest requests apart
 STEPS_WAITED = 2.5  # longest waits for a running step, in steps with the longest usual prompt
 LEAST_STALLS, STALLED = 5, 0.03  # long gaps, and as a share of the requests
+LEAST_TIMES = 4  # at which they happened
+OWN_SHARE = 0.5  # of what prompts of others cost, from which the own prompt is named first
 USUAL_OUTSIDE_MS = 2.0
 STEP_WAIT, OWN_STEP = 0.6, 1.6  # steps that a request waits, and has with its prompt, in any case
 OF_STALLS = {
@@ -31,6 +33,7 @@ OF_STALLS = {
     Stall.STARVED: "kv",
     Stall.ENGINE: "engine-pause",
 }
+OF_PARTS = {"engine_stall": Stall.ENGINE, "path_stall": Stall.PATH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Diagnosis:
         least_ms = max(LEAST_SHARE * float(self.requests.e2el_ms.mean()), LEAST_MS)
         found = [
             (name, ms, "mean")
-            for name, ms in sorted(costs_ms.items(), key=lambda item: -item[1])
+            for name, ms in sorted(costs_ms.items(), key=_rank(costs_ms))
             if ms >= least_ms
         ]
         stalled = not {name for name, _, _ in found}.isdisjoint(OF_STALLS.values())
@@ -131,24 +134,33 @@ class Diagnosis:
                 "engine_stall": "engine-pause",
                 "path_stall": "path-stall",
             }
+            if stalled:
+                del causes["queue"]
             for part, name in causes.items():
                 least_ms = TAIL_SHARE * whole_ms
                 if part == "queue":
                     least_ms = max(least_ms, self._step_wait_ms())
-                if slowest[part] - usual[part] >= least_ms and not (stalled and part == "queue"):
+                is_rare = part in OF_PARTS and self._is_rare(OF_PARTS[part])
+                if slowest[part] - usual[part] >= least_ms and not is_rare:
                     found.append((name, slowest[part] - usual[part]))
         if self.gaps is not None:
-            least = max(LEAST_STALLS, STALLED * len(self.requests))
             lasted = {
                 kind: float(self.gaps.length_ms[self.gaps.kind == kind].sum())
                 for kind in OF_STALLS
-                if self.gaps.count(kind) >= least
+                if not self._is_rare(kind)
             }
             if lasted:
                 kind = max(lasted, key=lasted.__getitem__)
                 lengths = self.gaps.length_ms[self.gaps.kind == kind]
                 found.append((OF_STALLS[kind], float(np.median(lengths))))
         return found
+
+    def _is_rare(self, kind: Stall) -> bool:
+        """Whether stalls of a kind may be chance."""
+        if self.gaps is None:
+            return True
+        least = max(LEAST_STALLS, STALLED * len(self.requests))
+        return self.gaps.count(kind) < least or self.gaps.times(kind) < LEAST_TIMES
 
     def _step_wait_ms(self) -> float:
         """How long a request may wait for the steps that run anyway."""
@@ -244,3 +256,18 @@ class Diagnosis:
             **{kind.name.lower() + "_stall": self._stall_ms(kind) for kind in OF_STALLS},
             "other": float(self.gaps.other_ms.sum()) / count,
         }
+
+
+def _rank(costs_ms: Mapping[str, float]) -> Callable[[tuple[str, float]], float]:
+    """Order causes by their time; where prompts are dear, they are so for their own requests
+    first.
+    """
+    others_ms = costs_ms["prefill-others"]
+
+    def rank(item: tuple[str, float]) -> float:
+        name, ms = item
+        if name == "prefill-own" and OWN_SHARE * others_ms <= ms <= others_ms:
+            return -others_ms - 1
+        return -ms
+
+    return rank

@@ -64,6 +64,8 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
         if no_steps is not None:
             costs = None
             gaps = Gaps.of(requests, arrivals, steps, None, token_ms)
+    if costs is not None and costs.knows_prompt:
+        line = line.with_slope(costs.prompt_ms, requests.prompt.astype(float), requests.ttft_ms)
     parts = Parts.by_stamps(requests, line, costs.base_ms if costs else token_ms)
     if gaps is not None and arrivals is not None:
         parts = parts.without_stalls(gaps, requests, arrivals)

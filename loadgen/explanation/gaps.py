@@ -131,6 +131,11 @@ class Gaps:
         """The number of long gaps of a kind."""
         return int((self.kind == kind).sum())
 
+    def times(self, kind: Stall) -> int:
+        """How often gaps of a kind happened, those of several streams at once counted once."""
+        chosen = self.kind == kind
+        return len(_union(self.begin_ms[chosen], self.end_ms[chosen])[0])
+
     def covered_ms(self, kind: Stall, begin_ms: Floats, end_ms: Floats) -> Floats:
         """How long stalls of a kind last within each of some stretches of time, ms."""
         chosen = self.kind == kind

@@ -26,10 +26,17 @@ RARE = 0.25  # share of the run that stalls may last so that waits in them are t
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The TTFT of the fastest requests: start + slope x prompt tokens, ms."""
+    """The TTFT of the fastest requests: start + slope x prompt tokens, ms.
+
+    Attributes:
+        start_ms, slope_ms: The line.
+        is_known: Whether a quarter of the requests lie near it; else they waited so much that its
+            slope is that of chance, and 0 here.
+    """
 
     start_ms: float
     slope_ms: float
+    is_known: bool
 
     @classmethod
     def of(cls, prompt: Floats, ttft_ms: Floats) -> "Line":
@@ -39,7 +46,7 @@ class Line:
         chosen = np.linspace(0, len(prompt) - 1, min(len(prompt), MOST_POINTS)).astype(int)
         x, y = prompt[chosen], ttft_ms[chosen]
         if len(x) < 8 or np.ptp(x) < 1:
-            return cls(float(np.percentile(y, 100 * FIRST)), 0.0)
+            return cls(float(np.percentile(y, 100 * FIRST)), 0.0, is_known=False)
         best = (np.inf, 0.0)
         for slope in np.linspace(0, 1.5 * float(np.median(y / np.maximum(x, 1))), SLOPES):
             rest = y - slope * x
@@ -49,7 +56,16 @@ class Line:
             if start >= 0 and loss < best[0] - 1e-12:
                 best = (loss, float(slope))
         slope = best[1]
-        return cls(float(np.percentile(ttft_ms - slope * prompt, 100 * FIRST)), slope)
+        above = y - slope * x - float(np.percentile(y - slope * x, 100 * FIRST))
+        is_known = bool(np.percentile(above, 25) <= np.median(y - above))
+        slope = slope if is_known else 0.0
+        start_ms = float(np.percentile(ttft_ms - slope * prompt, 100 * FIRST))
+        return cls(start_ms, slope, is_known=is_known)
+
+    def with_slope(self, slope_ms: float, prompt: Floats, ttft_ms: Floats) -> "Line":
+        """Return the line of another slope."""
+        start_ms = float(np.percentile(ttft_ms - slope_ms * prompt, 100 * FIRST))
+        return Line(start_ms, slope_ms, is_known=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Explanation: where the time of the requests went, and what caused it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from loadgen.document import Block, Items, Line, Paragraph, Table, line
 from loadgen.report.result.explanation import Explanation, NamedCause
@@ -31,6 +31,7 @@ AFTER = {
     "engine_stall": "engine pauses",
     "other": "in no part",
 }
+MOST_PARTS = 2  # that are named of a change
 LEAST_MS = 0.05  # that a part must be to be shown
 KINDS = {"estimate": "about", "server": "by the server"}
 
@@ -135,27 +136,37 @@ def difference(before: Explanation, after: Explanation) -> Iterator[Block]:
 
 
 def changed(before: Explanation, after: Explanation) -> str:
-    """Write by how much the mean time to the first token, and the time after it, differ, and the
-    part that differs most: "TTFT +310 ms: +300 ms queue".
+    """Write by how much the means differ, with the parts that differ most: "mean TTFT +310 ms:
+    +300 queue".
     """
-    changes = {PARTS[name]: after.mean_ms[name] - before.mean_ms[name] for name in PARTS}
-    later = {
-        AFTER[name]: ms - before.after_first_ms.get(name, 0.0)
-        for name, ms in after.after_first_ms.items()
-    }
-    return "; ".join(
-        f"{what} {sum(parts.values()):+.0f} ms{_largest(parts)}"
-        for what, parts in (("mean TTFT", changes), ("after the first token", later))
-        if parts
+    texts = (
+        ("mean TTFT", change_text(*(_named(one.mean_ms, PARTS) for one in (before, after)))),
+        (
+            "after the first token",
+            change_text(*(_named(one.after_first_ms, AFTER) for one in (before, after))),
+        ),
     )
+    return "; ".join(f"{what} {text}" for what, text in texts if text)
 
 
-def _largest(changes: dict[str, float]) -> str:
-    """Name the parts that make most of a change."""
+def change_text(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    """Write by how much the sum of some parts differs, and the parts that make most of it:
+    "+310 ms: +300 queue"; empty where it does not differ by a millisecond.
+
+    Args:
+        before, after: The parts by their names for readers, ms.
+    """
+    changes = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in {**before, **after}}
     whole = sum(changes.values())
-    along = {name: ms for name, ms in changes.items() if ms * whole > 0 and abs(ms) >= 1}
-    largest = sorted(along, key=lambda name: -abs(along[name]))[:2]
+    if abs(whole) < 1:
+        return ""
+    along = {name: ms for name, ms in changes.items() if ms * whole > 0}
+    largest = sorted(along, key=lambda name: -abs(along[name]))[:MOST_PARTS]
     said = [
         f"{along[name]:+.0f} {name}" for name in largest if abs(along[name]) >= 0.1 * abs(whole)
     ]
-    return f": {', '.join(said)}" if said else ""
+    return f"{whole:+.0f} ms: {', '.join(said)}" if said else f"{whole:+.0f} ms"
+
+
+def _named(parts: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
+    return {names[name]: ms for name, ms in parts.items()}
