@@ -71,8 +71,7 @@ INSTEAD = {
 # Words behind which a command of another tool stands, with other flags.
 OTHERS = ("aiperf", "benchmark", "evalscope", "genai-perf", "guidellm", "inference-perf", "profile")
 HEAD = """\
-loadgen: an open-loop load generator for LLM servers.
-usage: loadgen COMMAND [FLAGS]
+usage: loadgen COMMAND [FLAGS], an open-loop load generator for LLM servers
 """
 HINTS = """\
 To measure a server:       loadgen run --base-url http://host:8000 --rate 10

@@ -152,11 +152,13 @@ def from_records(path: str | Path) -> Result:
     measurement = recover_run(file, schedule)
     workers = [part.partition.index for part in file.parts()]
     is_whole = not goes_on and workers == [*range(file.partition.count)]
+    # Before the journals are replaced.
+    result = conclude(file.header, schedule, measurement, file)
     if is_whole and file.is_journal and settings.records:
         totals = LoopTotals.of(measurement.snapshot)
         with contextlib.suppress(OSError):  # where it lies, nothing may be written
             file.write_lines(file.path, measurement.trailer, totals)
-    return conclude(file.header, schedule, measurement, file)
+    return result
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
