@@ -46,22 +46,28 @@ class TrimmedFit:
             if (near == kept).all() or near.sum() <= columns.shape[1]:
                 break
             kept = near
-        rows = columns[kept]
-        variance = float(np.square(distances[kept]).sum()) / max(1, len(rows) - rows.shape[1])
-        inverse = np.linalg.pinv(rows.T @ rows)
-        errors = np.sqrt(variance * np.diag(inverse))
-        errors[np.ptp(rows, axis=0) == 0] = np.nan
-        errors[0] = np.sqrt(variance * inverse[0, 0])
+        rows = columns[kept, 1:]
+        means = rows.mean(axis=0)
+        variance = float(np.square(distances[kept]).sum()) / max(1, len(rows) - len(means) - 1)
+        inverse = np.linalg.pinv((rows - means).T @ (rows - means))
+        errors = np.sqrt(
+            variance * np.append(means @ inverse @ means + 1 / len(rows), np.diag(inverse))
+        )
+        errors[1:][np.ptp(rows, axis=0) == 0] = np.nan
         return cls(coefficients, errors, kept, float(np.median(distances[kept])))
 
 
 def _without_negative(columns: Floats, values: Floats) -> Floats:
-    used = list(range(columns.shape[1]))
-    while True:
-        solution = np.linalg.lstsq(columns[:, used], values, rcond=None)[0]
-        negative = [place for place in range(1, len(used)) if solution[place] < 0]
-        if not negative:
-            coefficients = np.zeros(columns.shape[1])
+    """Fit; columns are centered, so that one that hardly varies takes nothing from the constant."""
+    means, middle = columns.mean(axis=0), float(values.mean())
+    used = list(range(1, columns.shape[1]))
+    coefficients = np.zeros(columns.shape[1])
+    while used:
+        centered = columns[:, used] - means[used]
+        solution = np.linalg.lstsq(centered, values - middle, rcond=None)[0]
+        if (solution >= 0).all():
             coefficients[used] = solution
-            return coefficients
-        del used[min(negative, key=lambda place: solution[place])]
+            break
+        del used[int(np.argmin(solution))]
+    coefficients[0] = middle - float(means @ coefficients)
+    return coefficients

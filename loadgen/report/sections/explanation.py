@@ -14,9 +14,9 @@ PARTS = {
     "connect": "connect",
     "client": "loadgen",
     "outside": "outside",
-    "path_stall": "path stall",
+    "path_stall": "way stalled",
     "queue": "queue",
-    "engine_stall": "engine stall",
+    "engine_stall": "engine stalled",
     "prompt": "prompt",
 }
 AFTER = {
@@ -33,7 +33,7 @@ AFTER = {
 }
 MOST_PARTS = 2  # that are named of a change
 LEAST_MS = 0.05  # that a part must be to be shown
-KINDS = {"estimate": "about", "server": "by the server"}
+KINDS = {"estimate": "estimated", "server": "by the server"}
 
 
 def answer(explain: Explanation) -> Items:
@@ -66,7 +66,6 @@ def _shown(explain: Explanation) -> list[str]:
 
 def _bands(explain: Explanation) -> Table:
     shown = _shown(explain)
-    names = [f"{KINDS.get(explain.part_kinds[name], '')} {PARTS[name]}".strip() for name in shown]
     rows = [
         (
             name,
@@ -75,10 +74,18 @@ def _bands(explain: Explanation) -> Table:
         )
         for name, band in explain.bands.items()
     ]
-    return Table.of(("TTFT from due (ms)", "requests", "sum", *names), rows, text_columns=1)
+    return Table.of(
+        ("TTFT (ms)", "requests", "sum", *(PARTS[part] for part in shown)), rows, text_columns=1
+    )
 
 
 def _notes(explain: Explanation) -> Iterator[str]:
+    known = [
+        f"{text}: {', '.join(names)}"
+        for kind, text in KINDS.items()
+        if (names := [PARTS[part] for part in _shown(explain) if explain.part_kinds[part] == kind])
+    ]
+    yield f"Times are from due; the parts add up to each request's. {'; '.join(known)}.".strip()
     if parts := [
         f"{AFTER[name]} {latency(ms)}"
         for name, ms in explain.after_first_ms.items()
@@ -126,7 +133,7 @@ def difference(before: Explanation, after: Explanation) -> Iterator[Block]:
         changes = [band.parts_ms[part] - parts[part] for part in shown]
         rows.append((name, *(f"{ms:+.1f}" for ms in (sum(changes), *changes))))
     yield Table.of(
-        ("TTFT from due, change (ms)", "sum", *(PARTS[name] for name in shown)),
+        ("TTFT change (ms)", "sum", *(PARTS[name] for name in shown)),
         rows,
         text_columns=1,
     )
