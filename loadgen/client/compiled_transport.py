@@ -143,9 +143,10 @@ class CompiledTransport(Connections, Transport):
     # -- connecting
     # --------------------------------------------------------------------------------------
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> tuple[Connection, dict[str, int]]:
+        """Open a connection; return it, and how long the parts of that took."""
         try:
-            transport, tls, bytes_read = await self._connector.connect()
+            transport, tls, bytes_read, parts = await self._connector.connect()
         except CannotConnect as error:
             self._note_unconnected(error)
             raise
@@ -160,13 +161,14 @@ class CompiledTransport(Connections, Transport):
         self.opened += 1
         if tls is not None:
             self._tracker.answered(now_ns())
-        return connection
+        return connection, parts
 
     async def _connect_ahead(self) -> None:
         """Open a connection; it is ready at once, also where others that open with it are
         cancelled.
         """
-        self.pool.opened(await self._connect(), now_ns())
+        connection, _ = await self._connect()
+        self.pool.opened(connection, now_ns())
 
     def serve(self) -> None:
         """Send requests that wait on connections that are free, and open others."""
@@ -197,18 +199,22 @@ class CompiledTransport(Connections, Transport):
         """Open a connection, and send on it at once: if the peer closes it at once, that must show
         as the outcome of a request.
         """
-        connection = await self._connect()
+        connection, parts = await self._connect()
         at_ns = now_ns()
         if self.pool.waiting:
             self.pool.begin_use()
-            self._send_waiting(connection, at_ns)
+            self._send_waiting(connection, at_ns, parts)
         else:
             self.pool.opened(connection, at_ns)
 
-    def _send_waiting(self, connection: Connection, at_ns: int) -> None:
+    def _send_waiting(
+        self, connection: Connection, at_ns: int, parts: dict[str, int] | None = None
+    ) -> None:
         """Send the next of the requests that wait for a connection."""
         record, request, since_ns = self.pool.next_waiting()
         record.connect_ns = at_ns - since_ns
+        if parts is not None:
+            record.connect_parts = parts
         self.send_on(connection, record, request)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:

@@ -5,12 +5,12 @@ its bytes.
 """
 
 import asyncio
-import socket
 import ssl
 from typing import NamedTuple
 
 from loadgen.errors import FLAGS
-from loadgen.util.dialer import Dialer, client_problem
+from loadgen.util.clock import now_ns
+from loadgen.util.dialer import Dialer, Reached, client_problem
 
 READ_BYTES = 1 << 18
 
@@ -22,11 +22,14 @@ class Opened(NamedTuple):
         transport: Its transport, with a protocol that does nothing.
         tls: Its TLS session; None: it has none.
         bytes_read: How many bytes were read from its socket: the answer of a proxy, the handshake.
+        parts: How long the look-up, the connection and the TLS handshake took, ns, as those of a
+            `Record`.
     """
 
     transport: asyncio.Transport
     tls: "TlsStream | None"
     bytes_read: int
+    parts: dict[str, int]
 
 
 class Connector(Dialer):
@@ -40,17 +43,20 @@ class Connector(Dialer):
         """
         return await self.open(self._begin)
 
-    async def _begin(self, connection: socket.socket, bytes_read: int) -> Opened:
-        transport, _ = await self.transport(connection, asyncio.Protocol)
+    async def _begin(self, reached: Reached) -> Opened:
+        parts = {"dns": reached.dns_ns, "tcp": reached.tcp_ns, "tls": 0}
+        transport, _ = await self.transport(reached.socket, asyncio.Protocol)
         if self.tls is None:
-            return Opened(transport, None, bytes_read)
+            return Opened(transport, None, reached.bytes_read, parts)
+        begun_ns = now_ns()
         try:
             tls = TlsStream(self.tls, self.tls_name)
             await tls.do_handshake(transport)
         except BaseException:
             transport.abort()
             raise
-        return Opened(transport, tls, bytes_read + tls.bytes_read)
+        parts["tls"] = now_ns() - begun_ns
+        return Opened(transport, tls, reached.bytes_read + tls.bytes_read, parts)
 
 
 class TlsStream(asyncio.Protocol):

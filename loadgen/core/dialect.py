@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from loadgen.core.event_flags import CONTENT, OTHER, REASONING
+from loadgen.core.server_times import Times
 
 KINDS = (CONTENT, REASONING, OTHER)
 MAX_TYPES = 128
@@ -37,6 +38,7 @@ class Delta(Struct, frozen=True):
         has_nan: Whether it holds NaN or an infinity, which are not JSON: logprobs of a broken
             model.
         error: An error object inside the stream, as JSON text.
+        times: What the server says of its time (`server_times`); None: nothing.
     """
 
     kinds: int = 0
@@ -54,6 +56,7 @@ class Delta(Struct, frozen=True):
     error: str | None = None
     total_tokens: int = -1
     unknown: tuple[str, ...] = ()
+    times: Times | None = None
 
 
 class Dialect(Struct, frozen=True):

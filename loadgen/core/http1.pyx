@@ -23,7 +23,7 @@ from loadgen.core.dialect_scan cimport DialectScanner
 from loadgen.core.record cimport Record
 from loadgen.core.sse cimport SseReader
 
-from loadgen.core import reference_parser
+from loadgen.core import reference_parser, server_times
 from loadgen.core.finish_reasons import ENDS, is_failed_answer
 from loadgen.core.outcome import BROKEN_AFTER_END, NO_FINISH_REASON, Outcome
 from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
@@ -239,6 +239,10 @@ cdef class Response:
         self.record.status = self.head.status
         if self.head.status >= 400:
             self.record.retry_after = _retry_after(self.undecoded.data[:end - self.undecoded.data])
+        if self.head.may_say_times:
+            times = server_times.in_head(self.undecoded.data[:end - self.undecoded.data])
+            if times is not None:
+                self.record.add_times(times)
         if self.record.keeps_head:
             self.record.response_head = self.undecoded.data[:end - self.undecoded.data]
         self._start_body()

@@ -4,6 +4,8 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from loadgen.core.answer cimport Answer
+from loadgen.core.c.network cimport Opening, TcpFacts
+from loadgen.core.c.server_times cimport ServerTimes
 
 cpdef enum:
     # input tokens of a prompt that repeats answers, or that no tokenizer has counted
@@ -52,6 +54,9 @@ cdef class Record(Answer):
     cdef public object retry_after  # the value of Retry-After in an answer with an error, or None
     # the status line and fields of the answer, if `keeps_head`; else None
     cdef public object response_head
+    cdef ServerTimes times  # what the server has said of its time
+    cdef Opening opening  # of the connection that was opened for it
+    cdef TcpFacts tcp  # of its connection, at its end
     # The delivery: written by what ends it, sends it again or counts it.
     cdef public object outcome, detail
     cdef public int64_t attempts  # 1, or more where the server refused it and it was sent again
@@ -61,6 +66,7 @@ cdef class Record(Answer):
     cdef public int64_t first_sent, first_closed
     cdef public int first_status  # the same
     cdef public int64_t tokenized  # tokens of `text` by a tokenizer; -1: not counted
+    cpdef int add_times(self, dict times) except -1
     cpdef end(self, outcome, detail, int64_t at_ns)
     # What reads it.
     cdef bint has_count(self) noexcept

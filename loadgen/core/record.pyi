@@ -5,6 +5,7 @@ from typing import final
 
 from loadgen.core.answer import Finish
 from loadgen.core.outcome import Outcome
+from loadgen.core.server_times import Times
 
 UNPLANNED: int
 UNBOUNDED: int
@@ -75,6 +76,13 @@ class Record:
         reused: Whether its connection had carried a request before.
         window_filled: Whether so much was unread at once that the server may have had to wait.
         done_seen: Whether [DONE] came.
+        server_times: What the server has said of its time: `by`, and quantities in ns
+            (`core.server_times`); None: nothing.
+        connect_parts: How long `dns`, `tcp` and `tls` took of the connection that was opened for
+            it, ns; None: none was.
+        tcp_info: The least and the smoothed round trip time of its connection, us; how many
+            segments came before an earlier one, and were sent again, during the request (-1: not
+            known); None: the kernel says nothing.
         finish: What of the end of the answer has come.
     """
 
@@ -140,6 +148,10 @@ class Record:
     window_filled: bool
     done_seen: bool
     finish: Finish
+    server_times: Times | None
+    connect_parts: dict[str, int] | None
+    tcp_info: tuple[int, int, int, int] | None
+    def add_times(self, times: Times) -> None: ...
     def end(self, outcome: Outcome, detail: str | None, at_ns: int) -> None: ...
     def earliest_at(self, event: int) -> int: ...
     events: int

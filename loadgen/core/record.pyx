@@ -4,9 +4,12 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from loadgen.core.answer cimport BY_EVENTS, Answer
+from loadgen.core.c.network cimport UNKNOWN, Opening, TcpFacts
+from loadgen.core.c.server_times cimport NOT_SAID, ServerTimes, clear_times, merge_times
 from loadgen.core.c.memory cimport COUNTING, RECORDS, count_objects, live_count
 
 from loadgen.core.finish_reasons import KNOWN
+from loadgen.core.server_times import BY, QUANTITIES
 
 
 def live():
@@ -24,6 +27,9 @@ cdef class Record(Answer):
     def __cinit__(self):
         count_objects(RECORDS, 1)
         self.attempts = 1
+        clear_times(&self.times)
+        self.opening = Opening(UNKNOWN, UNKNOWN, UNKNOWN)
+        self.tcp = TcpFacts(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
         self.server_tokens = self.turn = self.end_after_ns = self.tokenized = -1
 
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
@@ -57,6 +63,57 @@ cdef class Record(Answer):
                 self.redaction(what): (count, self.redaction(sample))
                 for what, (count, sample) in self.unread.items()
             }
+
+    cpdef int add_times(self, dict times) except -1:
+        """Add what the server has said of its time: `by`, and quantities in ns."""
+        cdef ServerTimes said
+        clear_times(&said)
+        for name, value in times.items():
+            if name == "by":
+                said.by = BY.index(value) + 1
+            else:
+                said.ns[QUANTITIES.index(name)] = value
+        merge_times(&self.times, &said)
+        return 0
+
+    @property
+    def server_times(self):
+        """What the server has said of its time: `by`, and quantities in ns; None: nothing."""
+        if not self.times.by:
+            return None
+        said = {"by": BY[self.times.by - 1]}
+        for i, name in enumerate(QUANTITIES):
+            if self.times.ns[i] != NOT_SAID:
+                said[name] = self.times.ns[i]
+        return said
+
+    @property
+    def connect_parts(self):
+        """How long the look-up, the connection and the TLS handshake took of the connection that
+        was opened for it, ns, as `dns`, `tcp` and `tls`; None: none was.
+        """
+        if self.opening.tcp_ns == UNKNOWN:
+            return None
+        return {"dns": self.opening.dns_ns, "tcp": self.opening.tcp_ns, "tls": self.opening.tls_ns}
+
+    @connect_parts.setter
+    def connect_parts(self, parts):
+        self.opening = Opening(parts["dns"], parts["tcp"], parts["tls"])
+
+    @property
+    def tcp_info(self):
+        """The least and the smoothed round trip time of its connection, us; how many segments came
+        before an earlier one, and were sent again, during the request (-1: not known); None: the
+        kernel says nothing.
+        """
+        if self.tcp.rtt_us == UNKNOWN:
+            return None
+        return self.tcp.min_rtt_us, self.tcp.rtt_us, self.tcp.out_of_order, self.tcp.retransmits
+
+    @tcp_info.setter
+    def tcp_info(self, numbers):
+        min_rtt_us, rtt_us, out_of_order, retransmits = numbers
+        self.tcp = TcpFacts(min_rtt_us, rtt_us, out_of_order, retransmits)
 
     @property
     def generated_text(self):

@@ -8,6 +8,7 @@ from libc.string cimport strlen
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
+from loadgen.core.c.network cimport UNKNOWN
 from loadgen.core.c.digits cimport PLACES, put_signed
 from loadgen.core.event_flags cimport TOKENS
 from loadgen.core.c.events cimport EventRun
@@ -124,6 +125,22 @@ cdef int put_bounds(Buffer *out, Record record) except -1:
     return 0
 
 
+cdef int put_network(Buffer *out, Record record) except -1:
+    """Write how the connection was opened, and what TCP saw of it."""
+    if record.opening.tcp_ns != UNKNOWN:
+        put_number(out, b',"connect_parts":{"dns":', record.opening.dns_ns)
+        put_number(out, b',"tcp":', record.opening.tcp_ns)
+        put_number(out, b',"tls":', record.opening.tls_ns)
+        append_bytes(out, b"}", 1)
+    if record.tcp.rtt_us != UNKNOWN:
+        put_number(out, b',"tcp":[', record.tcp.min_rtt_us)
+        put_number(out, b",", record.tcp.rtt_us)
+        put_number(out, b",", record.tcp.out_of_order)
+        put_number(out, b",", record.tcp.retransmits)
+        append_bytes(out, b"]", 1)
+    return 0
+
+
 cdef int put_attempts(Buffer *out, Record record) except -1:
     """Write how often a request was sent, and how the first attempt ended."""
     put_number(out, b',"attempts":', record.attempts)
@@ -208,6 +225,9 @@ def record_line(Record record not None, int64_t start_ns, *, bint answer=False, 
             put_number(&out, b',"disconnect_tokens":', record.end_after_tokens)
         if record.end_after_ns >= 0:
             put_number(&out, b',"disconnect_after":', record.end_after_ns)
+        if record.times.by:
+            put_object(&out, b',"server_times":', record.server_times)
+        put_network(&out, record)
         if record.attempts > 1:
             put_attempts(&out, record)
         put_events(&out, record)

@@ -2,13 +2,16 @@
 """A record as a row of a journal: its numbers as they are, the arrays of its events, its texts.
 
 A row is `Head`, `Fields`, the arrays that the record has (stamps, earliest times, times of reading,
-tokens), its runs of events, and a JSON array of its texts. All numbers are int64 of the machine.
+tokens), its runs of events, those that it has of the server's times, the opening of its connection
+and what TCP saw, and a JSON array of its texts. Numbers are int64 of the machine; TCP's are int32.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.c.events cimport EventRun
+from loadgen.core.c.network cimport UNKNOWN, Opening, TcpFacts
+from loadgen.core.c.server_times cimport ServerTimes
 from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
 from loadgen.core.event_flags cimport TOKENS
 from loadgen.core.record cimport Record
@@ -18,6 +21,7 @@ from array import array
 import orjson
 
 from loadgen.core.outcome import Outcome
+from loadgen.core.server_times import BY
 
 cdef enum:
     FULL = 1 << 16  # bytes that are handed to the system at once
@@ -25,6 +29,9 @@ cdef enum:
     EARLIEST = 1  # in Head.arrays
     READS = 2
     TOKENS_OF_EVENTS = 4
+    SERVER_TIMES = 8
+    OPENING = 16
+    TCP = 32
     NOT_ALL = -1  # in Head.runs: some events are not listed
 
 
@@ -32,7 +39,7 @@ cdef struct Head:
     int64_t size  # of the row, in bytes
     int64_t events
     int64_t runs  # or NOT_ALL
-    int64_t arrays  # which of them follow the stamps: EARLIEST, READS, TOKENS_OF_EVENTS
+    int64_t arrays  # which arrays follow the stamps, and what follows the runs
 
 
 cdef struct Fields:
@@ -183,10 +190,45 @@ cdef int put_row(Buffer *out, Record record, bytes texts) except -1:
         append_bytes(out, <char *>record.arrays.tokens, array_bytes)
     if head.runs > 0:
         append_bytes(out, <char *>record.runs.list, head.runs * sizeof(EventRun))
+    if record.times.by:
+        head.arrays |= SERVER_TIMES
+        append_bytes(out, <char *>&record.times, sizeof(ServerTimes))
+    if record.opening.tcp_ns != UNKNOWN:
+        head.arrays |= OPENING
+        append_bytes(out, <char *>&record.opening, sizeof(Opening))
+    if record.tcp.rtt_us != UNKNOWN:
+        head.arrays |= TCP
+        append_bytes(out, <char *>&record.tcp, sizeof(TcpFacts))
     append_bytes(out, PyBytes_AS_STRING(texts), PyBytes_GET_SIZE(texts))
     head.size = out.size - begin
     memcpy(out.data + begin, &head, sizeof(Head))
     return 0
+
+
+cdef Py_ssize_t restore_facts(Record record, bytes row, int64_t present, Py_ssize_t at) except -1:
+    """Take what stands behind the runs of a row, from byte `at` on; return where it ends."""
+    cdef const char *p = PyBytes_AS_STRING(row)
+    cdef Py_ssize_t size = 0
+    if present & SERVER_TIMES:
+        size += sizeof(ServerTimes)
+    if present & OPENING:
+        size += sizeof(Opening)
+    if present & TCP:
+        size += sizeof(TcpFacts)
+    if at + size > PyBytes_GET_SIZE(row):
+        raise ValueError("a row is longer")
+    if present & SERVER_TIMES:
+        memcpy(&record.times, p + at, sizeof(ServerTimes))
+        if not 0 < record.times.by <= len(BY):
+            raise ValueError("no row has such times")
+        at += sizeof(ServerTimes)
+    if present & OPENING:
+        memcpy(&record.opening, p + at, sizeof(Opening))
+        at += sizeof(Opening)
+    if present & TCP:
+        memcpy(&record.tcp, p + at, sizeof(TcpFacts))
+        at += sizeof(TcpFacts)
+    return at
 
 
 def record_from_row(bytes row not None, int64_t later_ns=0):
@@ -226,8 +268,9 @@ def record_from_row(bytes row not None, int64_t later_ns=0):
             flags, at_ns = numbers[i], numbers[i + 2] + later_ns
             stream.append((flags, numbers[i + 1] if flags & TOKENS else at_ns))
         begin += RUN * runs
+    begin = restore_facts(record, row, arrays, begin * SIZE_BYTES)
     source, outcome, detail, finish_reason, matched_stop, unread, answer = orjson.loads(
-        row[begin * SIZE_BYTES:]
+        row[begin:]
     )
     record.source, record.outcome, record.detail = source, Outcome(outcome), detail
     record.finish_reason, record.matched_stop = finish_reason, matched_stop

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from msgspec import structs
 
-from loadgen.core import token_usage
+from loadgen.core import server_times, token_usage
 from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import (
     BARE,
@@ -39,6 +39,7 @@ from loadgen.core.json_fields import (
     to_json,
     word_of,
 )
+from loadgen.core.server_times import Times
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NON_FINITE = re.compile(rb"NaN|Infinity")
@@ -151,7 +152,15 @@ def delta_of(event: Any, has_nan: bool, dialect: Dialect | None = None) -> Delta
         has_nan,
         total_tokens=counts["total_tokens"],
         unknown=tuple(unknown),
+        times=_times(event, usage, says),
     )
+
+
+def _times(event: dict[str, Any], usage: dict[str, Any] | None, says: int) -> Times | None:
+    """Return what an event that ends an answer says of the server's time; None: nothing."""
+    if says & CHOICE and not says & FINISH:
+        return None
+    return server_times.in_event(event, usage)
 
 
 def parse_text(body: bytes) -> Delta:
@@ -180,7 +189,12 @@ def _in_dialect(event: dict[str, Any], dialect: Dialect) -> Delta:
     )
     if is_decisive or (where is None and name not in dialect.silent):
         delta = dialect.read(event)
-        return _of_unknown(event) if delta == Delta() else delta
+        if delta == Delta():
+            return _of_unknown(event)
+        times = _times(event, None, delta.says)
+        if times is None and isinstance(event.get("response"), dict):  # that of Responses
+            times = _times(event["response"], None, delta.says)
+        return structs.replace(delta, times=times)
     if where is None:
         return Delta()
     kinds = 0
@@ -239,6 +253,7 @@ def _cumulative(event: dict[str, Any], has_nan: bool) -> Delta:
         completion_tokens=count_of(meta, "completion_tokens"),
         cached_tokens=count_of(meta, "cached_tokens"),
         has_nan=has_nan,
+        times=_times(event, None, says),
     )
 
 

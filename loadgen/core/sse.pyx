@@ -16,7 +16,9 @@ from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, l
 from loadgen.core.c.repeated_text cimport add_text
 from loadgen.core.c.json_scan cimport Delta as ScannedDelta, scan_event
 from loadgen.core.c.results_scan cimport scan_results
-from loadgen.core.event_flags cimport CONTENT, CUMULATIVE, DONE, FINISH, RESULT, ROLE, USAGE
+from loadgen.core.c.server_times cimport ServerTimes, merge_times
+from loadgen.core.server_times_scan cimport scan_times
+from loadgen.core.event_flags cimport CHOICE, CONTENT, CUMULATIVE, DONE, FINISH, RESULT, ROLE, USAGE
 from loadgen.core.record cimport Record
 
 import json
@@ -240,12 +242,17 @@ cdef class SseReader:
         One test leaves the path of chat, whatever the reason.
         """
         cdef ScannedDelta delta
+        cdef ServerTimes times
         if self.is_no_chat or n == 0:
             return self._read_aside(p, n)
         if n == 6 and p[:6] == b"[DONE]":
             return self._read_done()
         if not scan_event(p, n, &delta, &self.head):
             return self._parse_event(p[:n])
+        if delta.times_at and (delta.says & FINISH or not delta.says & CHOICE):
+            if not scan_times(&delta, &times):
+                return self._parse_event(p[:n])
+            merge_times(&self.record.times, &times)
         if delta.kinds == 0:
             self._keep_empty(delta.says, p, n)
         return put_delta(self.record, &delta, self.at_ns)
@@ -373,6 +380,8 @@ cdef class SseReader:
         if delta.matched_stop is not None:
             record.matched_stop = delta.matched_stop
         record.nan_events += delta.has_nan
+        if delta.times is not None:
+            record.add_times(delta.times)
         return record.set_usage(
             delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens,
             delta.reasoning_tokens, delta.total_tokens

@@ -14,12 +14,13 @@ import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from aiohappyeyeballs import start_connection
 
 from loadgen.errors import FLAGS, setting
+from loadgen.util.clock import now_ns
 from loadgen.util.route import PROXY, PROXY_FORM, Route, basic_auth
 from loadgen.util.source_address import SourceAddresses
 
@@ -49,6 +50,22 @@ REFUSED_CERTIFICATE = (
     "_UNKNOWN_CA",
     "_ACCESS_DENIED",
 )
+
+
+class Reached(NamedTuple):
+    """A socket that is connected to a server, before TLS.
+
+    Attributes:
+        socket: The socket.
+        bytes_read: How many bytes were read from it: the answer of a proxy.
+        dns_ns: How long the look-up of the name took, ns; 0 once it is known.
+        tcp_ns: How long the connection took, that of a tunnel included, ns.
+    """
+
+    socket: socket.socket
+    bytes_read: int
+    dns_ns: int
+    tcp_ns: int
 
 
 class CannotConnect(Exception):
@@ -117,12 +134,12 @@ class Dialer:
             if route.client_cert is not None:
                 self.advice = f"; if it refuses the client certificate, see {setting.client_cert}"
 
-    async def open(self, begin: Callable[[socket.socket, int], Awaitable[Begun]]) -> Begun:
+    async def open(self, begin: Callable[[Reached], Awaitable[Begun]]) -> Begun:
         """Open a connection.
 
         Args:
-            begin: Takes the connected socket, which it closes if it fails, and the number of bytes
-                that were read from it; it includes the TLS handshake.
+            begin: Takes the connected socket, which it closes if it fails; it includes the TLS
+                handshake.
 
         Returns:
             What `begin` returns.
@@ -131,10 +148,12 @@ class Dialer:
             CannotConnect: There is no connection.
         """
         step = LOOKING_UP
+        begun_ns = looked_up_ns = now_ns()
         try:
             async with asyncio.timeout(self._timeout_s):
                 if self._socket_path is None:
                     addresses = await self._addresses()
+                    looked_up_ns = now_ns()
                     step = CONNECTING
                     connection = await self._connect(addresses)
                 else:
@@ -145,7 +164,8 @@ class Dialer:
                     step = TUNNELLING
                     bytes_read = await self._tunnel(connection, self._proxy)
                 step = TLS_HANDSHAKE
-                return await begin(connection, bytes_read)
+                dns_ns, tcp_ns = looked_up_ns - begun_ns, now_ns() - looked_up_ns
+                return await begin(Reached(connection, bytes_read, dns_ns, tcp_ns))
         except CannotConnect:
             raise
         except Exception as error:

@@ -1,6 +1,5 @@
 """RouteConnector: has aiohttp open its connections by a route, as those of the load are opened."""
 
-import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +7,7 @@ from aiohttp import BaseConnector
 from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
-from loadgen.util.dialer import Dialer
+from loadgen.util.dialer import Dialer, Reached
 from loadgen.util.route import Route, basic_auth
 from loadgen.util.source_address import SourceAddresses
 
@@ -61,9 +60,9 @@ class RouteConnector(BaseConnector):
         """
         return await self._dialer.open(self._begin)
 
-    async def _begin(self, connection: socket.socket, _: int) -> ResponseHandler:
+    async def _begin(self, reached: Reached) -> ResponseHandler:
         tls: dict[str, Any] = {}
         if self._dialer.tls is not None:
             tls = {"ssl": self._dialer.tls, "server_hostname": self._dialer.tls_name}
-        _transport, protocol = await self._dialer.transport(connection, self._protocol, **tls)
+        _transport, protocol = await self._dialer.transport(reached.socket, self._protocol, **tls)
         return protocol

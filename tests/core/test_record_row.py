@@ -19,6 +19,8 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
 from loadgen.core.record_row import FIELDS, SIZE_BYTES, RowWriter, record_from_row
+from loadgen.core.server_times import BY, QUANTITIES
+from loadgen.metrics.records.json_lines import record_from_line
 from tests.helpers.captured_responses import Golden, goldens
 from tests.helpers.run_facts import MS, START, S, answered
 
@@ -47,6 +49,14 @@ def records(draw: st.DrawFn) -> Record:
     record.matched_stop = draw(st.none() | TEXTS | st.integers(0, 2**63))
     pairs = st.tuples(st.integers(1, 9), TEXTS)
     record.unread = draw(st.none() | st.dictionaries(TEXTS, pairs, min_size=1))
+    ns = st.integers(0, 2**62)
+    quantities = st.dictionaries(st.sampled_from(QUANTITIES), ns, min_size=1)
+    if times := draw(st.none() | quantities):
+        record.add_times({"by": draw(st.sampled_from(BY)), **times})
+    if parts := draw(st.none() | st.fixed_dictionaries({"dns": ns, "tcp": ns, "tls": ns})):
+        record.connect_parts = parts
+    if numbers := draw(st.none() | st.tuples(*[st.integers(0, 2**31 - 1)] * 4)):
+        record.tcp_info = numbers
     count = draw(st.integers(0, 5))
 
     def column(numbers: st.SearchStrategy[int]) -> list[int]:
@@ -93,6 +103,7 @@ def test_any_record_has_the_same_line_after_it_was_a_row(
     assert_same(record, class_name=class_name)
     again = record_from_row(row_of(record))
     facts = (*FIELDS, "stamps", "earliest", "read_times", "token_counts", "stream", "unread")
+    facts += ("server_times", "connect_parts", "tcp_info")
     assert {name: getattr(again, name) for name in facts} == {
         name: getattr(record, name) for name in facts
     }
@@ -141,8 +152,30 @@ def test_times_are_moved_and_what_did_not_happen_stays_so() -> None:
     assert orjson.loads(record_line(again, START + 7)) == orjson.loads(record_line(record, START))
 
 
+def full() -> Record:
+    """A record with all that only some have."""
+    record = answered()
+    record.add_times({"by": "vllm", "queue": 5, "prefill": 7, "headers": 9})
+    record.connect_parts = {"dns": 1, "tcp": 2, "tls": 0}
+    record.tcp_info = (30_325, 30_410, 0, 2)
+    return record
+
+
+def test_what_the_server_and_tcp_say_is_read_back_from_a_row_and_from_a_line() -> None:
+    line = record_line(full(), START)
+    data = orjson.loads(line)
+    assert data["server_times"] == {"by": "vllm", "queue": 5, "prefill": 7, "headers": 9}
+    assert data["connect_parts"] == {"dns": 1, "tcp": 2, "tls": 0}
+    assert data["tcp"] == [30_325, 30_410, 0, 2]
+    assert record_line(record_from_line(data, START), START) == line
+    assert len(row_of(full())) - len(row_of(answered())) <= 100, "bytes a request"
+    assert {"server_times", "connect_parts", "tcp"}.isdisjoint(
+        orjson.loads(record_line(answered(), START))
+    )
+
+
 def test_each_cut_of_a_row_is_refused() -> None:
-    row = row_of(answered())
+    row = row_of(full())
     assert int.from_bytes(row[:SIZE_BYTES], "little") == len(row)
     for size in range(len(row)):
         with pytest.raises((IndexError, TypeError, ValueError)):

@@ -61,6 +61,7 @@ def compare(
     assert record.cached_tokens == told.cached_tokens
     assert record.reasoning_tokens == told.reasoning_tokens
     assert record.matched_stop == told.matched_stop
+    assert record.server_times == told.times
     assert record.nan_events == told.nan_events
     assert record.done_seen == told.done_seen
     if told.outcome is None:

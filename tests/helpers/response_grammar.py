@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
+from loadgen.core import server_times
 from tests.helpers.captured_responses import goldens
 from tests.helpers.captured_responses import payloads as payloads_of
 
@@ -96,6 +97,23 @@ counts = st.one_of(
     st.integers(-1, 10**10),
     st.sampled_from([0.0, 3.0, 1e3, 2.5]),
 )
+durations = st.one_of(
+    st.floats(0, 1e6),
+    st.integers(0, 10**6),
+    st.sampled_from([None, -1, -0.0, 1796053214.25, 1e18, 2**62, True, "1.5"]),
+)
+
+
+def times_at(where: str) -> dict[str, st.SearchStrategy[Any]]:
+    """The keys by which servers say times in this member, each with a duration."""
+    said = [saying.keys for saying in server_times.SAYINGS if saying.where == where]
+    return {key: durations for keys in said for key in keys}
+
+
+times = {
+    where: st.one_of(junk, st.fixed_dictionaries({}, optional=times_at(where) | {"extra": junk}))
+    for where in ("metrics", "timings", "stats", "time_info")
+}
 usages = st.fixed_dictionaries(
     {},
     optional={
@@ -113,11 +131,12 @@ usages = st.fixed_dictionaries(
         "input_tokens": counts,
         "prompt_cache_hit_tokens": counts,
         "extra": junk,
+        **times_at("usage"),
     },
 )
 likely_chunks = st.fixed_dictionaries(
     {"choices": st.lists(choices, max_size=2)},
-    optional={"id": st.text(max_size=5), "usage": usages, "extra": junk},
+    optional={"id": st.text(max_size=5), "usage": usages, "extra": junk, **times},
 )
 odd_chunks = st.fixed_dictionaries(
     {},
@@ -144,7 +163,13 @@ so_far_chunks = st.fixed_dictionaries(  # of SGLang's /generate
                 "completion_tokens": st.integers(0, 4),
                 "finish_reason": st.one_of(st.none(), st.none(), finish_reasons),
             },
-            optional={"id": texts, "prompt_tokens": counts, "cached_tokens": counts, "extra": junk},
+            optional={
+                "id": texts,
+                "prompt_tokens": counts,
+                "cached_tokens": counts,
+                "extra": junk,
+                **times_at("meta_info"),
+            },
         ),
     },
     optional={
@@ -255,6 +280,10 @@ plain_headers = st.sampled_from(
         b"keep-alive: max=1,timeout=70",
         b"Keep-Alive: timeout=99999999",
         b"Content-Encoding: identity",
+        b"X-Envoy-Upstream-Service-Time: 12",
+        b"openai-processing-ms: x",
+        b'server-timing: db;dur=2, queue;desc="a";dur=1.5,total;dur=9',
+        b"Server-Timing: miss",
     ]
 )
 odd_lines = [

@@ -7,6 +7,7 @@ from loadgen.core import event_flags
 from loadgen.core.answer import BY_EVENTS, BY_IDS, BY_USAGE
 from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.outcome import Outcome
+from loadgen.core.server_times import Times
 
 MAX_UNREAD = 200
 
@@ -29,6 +30,7 @@ class Facts:
     reasoning_tokens: int = -1
     total_tokens: int = -1
     matched_stop: int | str | None = None
+    times: Times | None = None
     nan_events: int = 0
     done_seen: bool = False
     kinds: list[int] = field(default_factory=list)  # of each token-bearing event

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loadgen.core import event_flags, reference_parser
+from loadgen.core import event_flags, reference_parser, server_times
 from loadgen.core.dialect import Dialect
 from loadgen.core.finish_reasons import is_failed_answer
 from loadgen.core.outcome import Outcome
@@ -79,6 +79,7 @@ def read(wire: bytes, end: str | None = None, dialect: Dialect | None = None) ->
             head_end = found.end()
             headers = Headers(wire[start : found.start()], head_end - 1)
             if headers.status >= 200:
+                facts.times = server_times.in_head(wire[start : found.start()])
                 _final(wire, head_end, headers, end, facts)
                 return facts
             start = head_end
@@ -263,6 +264,8 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
         if delta.matched_stop is not None:
             facts.matched_stop = delta.matched_stop
         facts.nan_events += delta.has_nan
+        if delta.times is not None:
+            facts.times = (facts.times or {}) | delta.times
         for name in COUNTS:
             if getattr(delta, name) >= 0:
                 setattr(facts, name, getattr(delta, name))

@@ -144,7 +144,7 @@ def test_a_journal_of_another_version_is_refused_in_one_line(tmp_path):
         writer.begin(heading, START, 1, [])
         writer.write(answered())
     whole = path.read_bytes()
-    for name, another in ((b'"due",', b'"die",'), (b'_journal":2', b'_journal":3')):
+    for name, another in ((b'"due",', b'"die",'), (b'_journal":3', b'_journal":4')):
         path.write_bytes(whole.replace(name, another))
         with pytest.raises(BadInput, match=r"is a journal of loadgen 7\.8 that this") as caught:
             RecordFile(path)

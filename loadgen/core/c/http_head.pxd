@@ -26,6 +26,7 @@ cdef struct ResponseHead:
     bint is_json              # by its content type
     bint has_transfer_encoding
     bint closes               # the server closes the connection after this response
+    bint may_say_times        # of the server, by the name of a field (server_times)
 
 
 cdef inline void clear_head(ResponseHead *head) noexcept nogil:
@@ -40,6 +41,7 @@ cdef inline void clear_head(ResponseHead *head) noexcept nogil:
     head.is_json = False
     head.has_transfer_encoding = False
     head.closes = False
+    head.may_say_times = False
 
 
 cdef inline bint is_space(char c) noexcept nogil:
@@ -181,6 +183,12 @@ cdef inline const char *parse_field(
             head.keep_alive = True
     elif equals_nocase(name, name_len, b"keep-alive", 10):
         parse_keep_alive(p, n, head)
+    elif name_len >= 12 and (
+        equals_nocase(name + name_len - 4, 4, b"time", 4)
+        or equals_nocase(name + name_len - 3, 3, b"-ms", 3)
+        or equals_nocase(name, name_len, b"server-timing", 13)
+    ):
+        head.may_say_times = True
     return NULL
 
 

@@ -14,6 +14,10 @@ from loadgen.core.c.json_cursor cimport (
     AT_END, AT_VALUE, Cursor, Text, first_key, has_control_char, has_escape, is_new_key, next_key,
     skip_space, skip_value, take_char, take_integer, take_null, take_string, text_is,
 )
+from loadgen.core.c.server_times cimport (
+    PLACES_OF_TIMES, TIMES_META_INFO, TIMES_METRICS, TIMES_STATS, TIMES_TIME_INFO, TIMES_TIMINGS,
+    TIMES_USAGE,
+)
 from loadgen.core.event_flags cimport (
     BARE, CHOICE, CONTENT, CUMULATIVE, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, USAGE
 )
@@ -31,6 +35,8 @@ cdef struct Delta:
     int64_t cached_tokens
     int64_t reasoning_tokens
     int64_t total_tokens
+    int times_at            # which of the members below it has, a bit for each
+    Text[PLACES_OF_TIMES] times  # members that may say times of the server (server_times_scan)
 
 cdef enum:
     MAX_HEAD = 512
@@ -220,11 +226,45 @@ cdef inline bint is_other_count(Text *key) noexcept nogil:
     )
 
 
+cdef inline void keep_times(Delta *out, int place, const char *p, Py_ssize_t n) noexcept nogil:
+    """Store that the member of n bytes may say times of the server."""
+    out.times[place].p = p
+    out.times[place].n = n
+    out.times_at |= 1 << place
+
+
+cdef inline int place_of_times(Text *key) noexcept nogil:
+    """Return the place of a member of an event that may say times of the server; -1: it does
+    not.
+    """
+    if text_is(key, b"metrics", 7):
+        return TIMES_METRICS
+    if text_is(key, b"timings", 7):
+        return TIMES_TIMINGS
+    if text_is(key, b"stats", 5):
+        return TIMES_STATS
+    return TIMES_TIME_INFO if text_is(key, b"time_info", 9) else -1
+
+
+cdef inline bint skip_member(Cursor *c, Delta *out, Text *key) noexcept nogil:
+    """Step over a member that bears on no token."""
+    cdef const char *start = c.p
+    cdef int place = place_of_times(key)
+    if place < 0:
+        return skip_value(c)
+    if out.times_at & (1 << place) or not skip_value(c):
+        return False
+    keep_times(out, place, start, c.p - start)
+    return True
+
+
 cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept nogil:
     """Scan the usage object, or one of the two objects inside it that hold details."""
     cdef Text key
     cdef bint ok
     cdef int step, seen_keys = 0
+    cdef const char *start = c.p
+    cdef bint says_more = False
     if take_null(c):
         return True
     if which == USAGE_TOTALS:
@@ -251,8 +291,11 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, UsageObject which) noexcept n
         elif is_other_count(&key):
             ok = take_null(c)
         else:
+            says_more = True
             ok = skip_value(c)
         step = next_key(c, &key, ok)
+    if says_more:
+        keep_times(out, TIMES_USAGE, start, c.p - start)
     return step == AT_END
 
 
@@ -296,6 +339,7 @@ cdef inline bint scan_meta_info(Cursor *c, Delta *out) noexcept nogil:
     cdef Text key
     cdef bint ok
     cdef int step, seen_keys = 0
+    cdef const char *start = c.p
     out.says |= CHOICE | USAGE | CUMULATIVE
     step = first_key(c, &key)
     while step == AT_VALUE:
@@ -310,6 +354,7 @@ cdef inline bint scan_meta_info(Cursor *c, Delta *out) noexcept nogil:
         else:
             ok = skip_value(c)
         step = next_key(c, &key, ok)
+    keep_times(out, TIMES_META_INFO, start, c.p - start)
     return step == AT_END
 
 
@@ -318,7 +363,7 @@ cdef inline void begin_event(Cursor *c, const char *p, Py_ssize_t n, Delta *out)
     c.p = p
     c.end = p + n
     c.has_escapes = memchr(p, b"\\", n) != NULL
-    out.kinds = out.says = 0
+    out.kinds = out.says = out.times_at = 0
     out.finish = NULL
     out.finish_len = 0
     out.tokens = -1
@@ -382,7 +427,7 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out, Head *head)
         elif text_is(&key, b"x_groq", 6):
             ok = take_null(&c)
         else:
-            ok = skip_value(&c)
+            ok = skip_member(&c, out, &key)
         step = next_key(&c, &key, ok)
     if out.kinds or (out.says & (EMPTY | FINISH) and not out.says & ROLE):
         out.says &= ~BARE

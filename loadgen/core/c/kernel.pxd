@@ -6,7 +6,7 @@ Linux stamps each segment as it leaves the host and as it reaches it, on CLOCK_R
 it reads, recvmsg returns the stamp of the last segment. The stamp of what was sent waits in the
 error queue of the socket, usually as soon as `send` returns. Other systems have no stamps.
 """
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 cdef extern from *:
     """
@@ -107,6 +107,21 @@ cdef extern from *:
         return 1;
     }
 
+    static inline int loadgen_tcp_numbers(int fd, int32_t numbers[4]) {
+        struct tcp_info info;
+        socklen_t size = sizeof info;
+        size_t needed = offsetof(struct tcp_info, tcpi_min_rtt) + sizeof info.tcpi_min_rtt;
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < needed)
+            return 0;
+        numbers[0] = info.tcpi_min_rtt == ~0U ? -1 : (int32_t)info.tcpi_min_rtt;
+        numbers[1] = info.tcpi_rtt;
+        numbers[2] = -1;
+        if (size >= offsetof(struct tcp_info, tcpi_rcv_ooopack) + sizeof info.tcpi_rcv_ooopack)
+            numbers[2] = info.tcpi_rcv_ooopack;
+        numbers[3] = info.tcpi_total_retrans;
+        return 1;
+    }
+
     static inline int64_t loadgen_receive_buffer(int fd) {
         int size = 0;
         socklen_t length = sizeof size;
@@ -142,6 +157,7 @@ cdef extern from *:
             int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) {
         return 0;
     }
+    static inline int loadgen_tcp_numbers(int fd, int32_t numbers[4]) { return 0; }
     static inline int64_t loadgen_real_ns(void) { return 0; }
     #endif
     """
@@ -156,6 +172,9 @@ cdef extern from *:
     # segments came before an earlier one (-1: the kernel does not count them); False: not known.
     bint count_received "loadgen_count_received"(
         int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) noexcept nogil
+    # Of a TCP socket: its least and its smoothed round trip time, us, and how many segments came
+    # before an earlier one, and were sent again (-1: the kernel does not say); False: not known.
+    bint tcp_numbers "loadgen_tcp_numbers"(int fd, int32_t *numbers) noexcept nogil
     # The size of a socket's receive buffer now; 0: not known. Half of it, or more, is its window.
     int64_t receive_buffer "loadgen_receive_buffer"(int fd) noexcept nogil
     # For how long the thread whose file `schedstat` is open has waited for a processor since it

@@ -31,7 +31,7 @@ from loadgen.util.partition import WHOLE, Partition
 
 # How a header line begins, with the version of the format.
 LINES = {"loadgen_records": 2}
-JOURNAL = {"loadgen_journal": 2, "byte_order": sys.byteorder, "fields": list(FIELDS)}
+JOURNAL = {"loadgen_journal": 3, "byte_order": sys.byteorder, "fields": list(FIELDS)}
 TRAILER = b'{"end":'
 _BUFFER = 1 << 16
 

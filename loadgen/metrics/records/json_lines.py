@@ -79,6 +79,12 @@ def record_from_line(data: dict[str, Any], start_ns: int) -> Record:
         record.first_status = data["first_status"]
         record.first_sent = due + data["first_sent"]
         record.first_closed = due + data["first_closed"]
+    if "server_times" in data:
+        record.add_times(data["server_times"])
+    if "connect_parts" in data:
+        record.connect_parts = data["connect_parts"]
+    if "tcp" in data:
+        record.tcp_info = tuple(data["tcp"])
     stream = data.get("stream")  # older files do not have it
     runs = None if stream is None else event_runs(stream, due)
     stamps = [due + since for since in data["token_times"]]

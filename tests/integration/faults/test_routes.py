@@ -21,7 +21,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.errors import Unreachable
 from loadgen.testing.faulty import serving
 from loadgen.util import http_client
-from loadgen.util.dialer import Dialer
+from loadgen.util.dialer import Dialer, Reached
 from loadgen.util.route import Route
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.fault_requests import TOKENS, S, Sender
@@ -330,9 +330,9 @@ class TestUnixSocket:
             listener.bind(str(tmp_path / "socket"))
             listener.listen(0)
 
-            async def begin(connection: socket.socket, bytes_read: int) -> socket.socket:
-                connection.setblocking(False)
-                return connection
+            async def begin(reached: Reached) -> socket.socket:
+                reached.socket.setblocking(False)
+                return reached.socket
 
             dialer = Dialer("http://localhost", Route(unix_socket=str(tmp_path / "socket")))
             first = await dialer.open(begin)
