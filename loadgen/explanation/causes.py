@@ -87,6 +87,13 @@ CAUSES = {
             "run beside the server, and look at the gateway's own timings",
         ),
         Cause(
+            "network",
+            "way",
+            "the same, and one round trip (`tcp`) is most of it",
+            "{ms} went outside the engine, most of it for one round trip",
+            "run nearer to the server; it is no fault of its own",
+        ),
+        Cause(
             "queue-slots",
             "server",
             "TTFT above the fastest, while the number of streams stays at its maximum",

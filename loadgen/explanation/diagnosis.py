@@ -33,6 +33,7 @@ OF_STALLS = {
     Stall.STARVED: "kv",
     Stall.ENGINE: "engine-pause",
 }
+ROUND_TRIP = 0.5  # share of the time outside the engine that is one, from which it is the cause
 OF_PARTS = {"engine_stall": Stall.ENGINE, "path_stall": Stall.PATH}
 
 
@@ -181,11 +182,15 @@ class Diagnosis:
         return sums[0] / len(self.requests), sums[1] / len(self.requests)
 
     def _front(self) -> str:
-        """On which side of the server's own TTFT the part outside of the engine is."""
+        """On which side of the server's own TTFT the part outside of the engine is, and whether one
+        round trip is most of it.
+        """
+        outside_ms = self.parts.mean_ms()["outside"]
+        if float(self.requests.round_trip.mean()) * MS > ROUND_TRIP * outside_ms:
+            return "network"
         if self.words.ttft_ms is None:
             return "front"
         path_ms = float(self.requests.ttft_ms.mean()) - self.words.ttft_ms
-        outside_ms = self.parts.mean_ms()["outside"]
         return "front-path" if path_ms > outside_ms / 2 else "front-server"
 
     def _bundling_ms(self) -> float:
@@ -230,15 +235,24 @@ class Diagnosis:
         }.get(name, "outside")
         values = self.parts.of(part) * MS
         p50, p99 = (latency(float(ms)) for ms in np.percentile(values, [50, 99]))
-        return f"{p50} at the median of the requests, {p99} at p99"
+        return f"{p50} at the median of the requests, {p99} at p99{self._of_opening(name)}"
+
+    def _of_opening(self, name: str) -> str:
+        """Say which part of opening connections took longest, where it is known."""
+        if name != "connect":
+            return ""
+        parts = {what: getattr(self.requests, what.lower()).sum() for what in ("DNS", "TCP", "TLS")}
+        longest = max(parts, key=lambda what: int(parts[what]))
+        share = parts[longest] / max(1, int(self.requests.connect.sum()))
+        return f"; {share:.0%} of it was {longest}" if parts[longest] else ""
 
     def _beside(self, kind: Stall) -> str:
         """Say what else speaks for a kind of stall."""
         if kind is Stall.STREAM and self.gaps is not None:
             stalled = np.unique(self.gaps.stream[self.gaps.kind == kind])
-            reordered = int((self.requests.reordered[stalled] > 0).sum())
+            reordered = int((self.requests.lost[stalled] > 0).sum())
             if reordered:
-                return f"; packets of {reordered} of them came out of order: loss"
+                return f"; packets of {reordered} of them were lost or came out of order"
         if kind is Stall.CLIENT:
             return "; their tokens may have come before they were read"
         return ""

@@ -7,7 +7,7 @@ import numpy as np
 from loadgen.core.record import Record
 from loadgen.explanation.diagnosis import OF_STALLS, Diagnosis
 from loadgen.explanation.gaps import Gaps, Stall
-from loadgen.explanation.parts import EXACT, NAMES, Line, Parts
+from loadgen.explanation.parts import Line, Parts
 from loadgen.explanation.request_columns import MAX_EVENTS, MS, RequestColumns
 from loadgen.explanation.server_words import ServerWords
 from loadgen.explanation.step_costs import StepCosts, fit, refusal
@@ -24,6 +24,7 @@ from loadgen.report.result.explanation import (
 LEAST_REQUESTS = 50
 MOST_UNEXPLAINED = 0.1
 SAMPLE = 200
+BASE_UNKNOWN = "the standard error of the base step is above 3 %"
 
 
 def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanation | None:
@@ -64,9 +65,12 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
         if no_steps is not None:
             costs = None
             gaps = Gaps.of(requests, arrivals, steps, None, token_ms)
+        elif costs is not None and not costs.knows_base:
+            no_steps = BASE_UNKNOWN
     if costs is not None and costs.knows_prompt:
         line = line.with_slope(costs.prompt_ms, requests.prompt.astype(float), requests.ttft_ms)
     parts = Parts.by_stamps(requests, line, costs.base_ms if costs else token_ms)
+    parts = parts.with_server_times(requests)
     if gaps is not None and arrivals is not None:
         parts = parts.without_stalls(gaps, requests, arrivals)
     diagnosis = Diagnosis(requests, arrivals, gaps, parts, costs, words, token_ms)
@@ -83,7 +87,7 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
         requests=len(requests),
         others=requests.others,
         e2el_ms=e2el_ms,
-        part_kinds={name: "exact" if name in EXACT else "estimate" for name in NAMES},
+        part_kinds=parts.kinds(),
         mean_ms=parts.mean_ms(),
         bands={
             name: Band(requests=count, parts_ms=parts_ms)
@@ -91,9 +95,10 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
         },
         after_first_ms=after,
         stalls=_stalls(gaps),
-        steps=None if steps is None or costs is None else _engine_steps(steps, costs),
+        steps=_engine_steps(steps, costs) if steps and costs and not no_steps else None,
         no_steps=no_steps,
         unexplained=unexplained,
+        contradicted=Parts.contradicted(requests),
     )
 
 

@@ -106,7 +106,7 @@ class Gaps:
         kinds = np.select(
             [
                 ~is_long,
-                is_early & (requests.reordered[stream] == 0),
+                is_early & (requests.lost[stream] == 0),
                 caught_up & is_alone,
                 caught_up,
                 prompts_ms > PROMPT_SHARE * over_ms,

@@ -9,6 +9,7 @@ import numpy as np
 from loadgen.explanation.gaps import Gaps, Stall
 from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.steps import Arrivals
+from loadgen.report.result.explanation import PartKind
 from loadgen.util.arrays import Floats, Int64s
 
 NAMES = (
@@ -21,6 +22,8 @@ FASTEST = 0.05  # share of the requests whose TTFT is below the slope of the fas
 FIRST = 0.01  # share of the requests that are faster than what every request has
 SLOPES = 121
 MOST_POINTS = 5000
+MOST_WRONG = 0.05  # share of the requests of which a server may say more than there was
+BY_SERVER = ("outside", "queue", "prompt")  # outside: what remains of the time from sent
 RARE = 0.25  # share of the run that stalls may last so that waits in them are told apart
 
 
@@ -74,9 +77,11 @@ class Parts:
 
     Attributes:
         ns: A row for each of NAMES, a column for each request.
+        said_by_server: The share of the requests whose queue and prompt the server has said.
     """
 
     ns: Int64s
+    said_by_server: float = 0.0
 
     @classmethod
     def by_stamps(cls, requests: RequestColumns, line: Line, token_ms: float) -> "Parts":
@@ -107,6 +112,30 @@ class Parts:
         )
         return cls(np.stack(rows))
 
+    def with_server_times(self, requests: RequestColumns) -> "Parts":
+        """Take the server's word for its queue and its prompt, of the requests of which it says
+        both; what remains of the time from sent was outside.
+
+        A server that says more than there was, in more than MOST_WRONG of them, is not believed.
+        """
+        said = (requests.queue >= 0) & (requests.prefill >= 0)
+        if not said.any() or self.contradicted(requests) > MOST_WRONG * said.sum():
+            return self
+        ns = self.ns.copy()
+        queue, prompt = (NAMES.index(name) for name in ("queue", "prompt"))
+        from_sent = requests.first - requests.sent
+        ns[queue, said], ns[prompt, said] = requests.queue[said], requests.prefill[said]
+        outside = from_sent - ns[queue] - ns[prompt]
+        ns[NAMES.index("outside"), said] = outside[said]
+        return Parts(ns, said_by_server=float(said.mean()))
+
+    @staticmethod
+    def contradicted(requests: RequestColumns) -> int:
+        """The number of requests of which the server says more time than there was."""
+        said = (requests.queue >= 0) & (requests.prefill >= 0)
+        more = requests.queue + requests.prefill > requests.first - requests.sent
+        return int((said & more).sum())
+
     def without_stalls(self, gaps: Gaps, requests: RequestColumns, arrivals: Arrivals) -> "Parts":
         """Take the stalls of the engine and of the way out of the parts in which they lie, unless
         they last most of the run.
@@ -128,7 +157,7 @@ class Parts:
                 row -= taken
                 rest = rest - taken
                 ns[NAMES.index(name)] += taken
-        return Parts(ns)
+        return Parts(ns, self.said_by_server)
 
     def of(self, name: str) -> Int64s:
         """One of the parts, ns, shape (n,)."""
@@ -140,6 +169,13 @@ class Parts:
         """The time from due to the first token of each request, ns."""
         total: Int64s = self.ns.sum(axis=0)
         return total
+
+    def kinds(self) -> dict[str, PartKind]:
+        """How each part is known."""
+        words: PartKind = "server" if self.said_by_server > 0.5 else "estimate"
+        kinds: dict[str, PartKind] = dict.fromkeys(NAMES, "estimate")
+        kinds |= dict.fromkeys(EXACT, "exact")
+        return kinds | dict.fromkeys(BY_SERVER, words)
 
     def mean_ms(self) -> dict[str, float]:
         """The mean of each part, ms."""

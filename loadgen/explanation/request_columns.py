@@ -1,8 +1,8 @@
 """RequestColumns: the answered requests of a run as columns of numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from loadgen.core.record import Record
 from loadgen.util.arrays import Bools, Floats, Int64s
 
 MS = 1e-6  # a ns, ms
+HEADS_AT_PROMPT = "llamacpp"  # sends its headers when it begins the prompt, and says no queue
 MAX_EVENTS = 4_000_000  # of which the times are kept: 100 MB
 
 
@@ -27,7 +28,10 @@ class RequestColumns:
         prompt: Prompt tokens that the server had not cached.
         tokens: Tokens of the answer that were streamed.
         target: The number of its server.
-        reordered: How many of its events segments out of order held up.
+        lost: Events and packets of its answer that came out of order, and segments sent again.
+        round_trip: The shortest of its connection; 0: not known.
+        queue, prefill: What the server says that it waited, and that its prompt took; -1: nothing.
+        dns, tcp, tls: What opening its connection was.
         begin: Where its events begin in the columns of events, shape (n + 1,).
         event, earliest: When each event with tokens came, and came at the earliest, shape (e,).
         event_tokens: Tokens of each event, shape (e,).
@@ -46,7 +50,13 @@ class RequestColumns:
     prompt: Int64s
     tokens: Floats
     target: Int64s
-    reordered: Int64s
+    lost: Int64s
+    round_trip: Int64s
+    queue: Int64s
+    prefill: Int64s
+    dns: Int64s
+    tcp: Int64s
+    tls: Int64s
     begin: Int64s
     event: Int64s
     earliest: Int64s
@@ -139,11 +149,23 @@ class _Row(NamedTuple):
     prompt: int
     tokens: int
     target: int
-    reordered: int
+    lost: int
+    round_trip: int
+    queue: int
+    prefill: int
+    dns: int
+    tcp: int
+    tls: int
 
     @classmethod
     def of(cls, record: Record) -> "_Row":
         prompt = record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
+        times = record.server_times or {}
+        round_trip_us, _, out_of_order, sent_again = record.tcp_info or (0, 0, 0, 0)
+        opening = record.connect_parts or {}
+        queue, prefill = (_said(times, name) for name in ("queue", "prefill"))
+        if queue < 0 <= prefill and times["by"] == HEADS_AT_PROMPT:
+            queue = record.first_byte - record.sent
         return cls(
             record.index,
             record.due,
@@ -157,8 +179,17 @@ class _Row(NamedTuple):
             max(prompt, 0) - max(record.cached_tokens, 0),
             max(record.answer_tokens - record.hidden_tokens, record.events),
             record.target,
-            record.reordered,
+            record.reordered + max(out_of_order, 0) + max(sent_again, 0),
+            1000 * max(round_trip_us, 0),
+            queue,
+            prefill,
+            *(opening.get(name, 0) for name in ("dns", "tcp", "tls")),
         )
+
+
+def _said(times: Mapping[str, Any], name: str) -> int:
+    """A time by the server, ns; -1: it says nothing."""
+    return int(times.get(name, -1))
 
 
 class _Events(NamedTuple):

@@ -44,6 +44,11 @@ class StepCosts:
     within_ms: float
 
     @property
+    def knows_base(self) -> bool:
+        """Whether the base is known well enough to be shown."""
+        return self.base_error_ms <= BASE_ERROR * self.base_ms
+
+    @property
     def knows_prompt(self) -> bool:
         """Whether the cost of a prompt token is known well enough to be shown."""
         return self.prompt_error_ms <= PROMPT_ERROR * self.prompt_ms
@@ -109,8 +114,6 @@ def refusal(
         return f"the way to the server stood still {path_stalls} times"
     if costs.kept < LEAST_KEPT:
         return f"the fit describes only {costs.kept:.0%} of the steps"
-    if not costs.base_error_ms <= BASE_ERROR * costs.base_ms:
-        return "the standard error of the base step is above 3 %"
     spread = float(np.ptp(np.percentile(requests.prompt, [5, 95])))
     slope_ms = max(CHUNKED * costs.prompt_ms, costs.prompt_ms + costs.base_ms / max(spread, 1.0))
     is_steep = spread >= LEAST_SPREAD and prompt_slope_ms > slope_ms

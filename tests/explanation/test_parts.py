@@ -1,14 +1,20 @@
 """Parts of each request add up to its time from due to the first token, to the nanosecond."""
 
+from dataclasses import replace
+
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.core.record import Record
+from loadgen.core.record_json import record_line
 from loadgen.explanation.explainer import explain
 from loadgen.explanation.parts import NAMES, Line, Parts
 from loadgen.explanation.request_columns import RequestColumns
-from tests.helpers.planted_records import MS, Answer, records, served
+from loadgen.metrics.records.json_lines import record_from_line
+from tests.helpers.planted_records import MS, START_NS, Answer, records, served
 
 TIMES = st.integers(0, 10**12)
 
@@ -87,3 +93,49 @@ def test_requests_without_token_times_are_counted_and_explain_nothing() -> None:
     explanation = explain(kept, None)
     assert explanation is not None
     assert (explanation.requests, explanation.others) == (1, 1)
+
+
+def said(record: Record, **times: int | str) -> Record:
+    """A record whose server has said times of it."""
+    line = orjson.loads(record_line(record, START_NS)) | {"server_times": times}
+    return record_from_line(line, START_NS)
+
+
+def test_the_word_of_the_server_takes_the_place_of_an_estimate() -> None:
+    planted = [
+        said(record, by="vllm", queue=2 * MS, prefill=9 * MS)
+        for record in records(served(outside_ms=40.0))
+    ]
+    explanation = explain(planted, None)
+    assert explanation is not None
+    mean_ms = explanation.mean_ms
+    assert (mean_ms["queue"], mean_ms["prompt"]) == (pytest.approx(2), pytest.approx(9))
+    times = [(record.first_token - record.due) / MS for record in planted]
+    assert mean_ms["outside"] == pytest.approx(np.mean(times) - 0.05 - 11, abs=1e-3)
+    kinds = explanation.part_kinds
+    assert (kinds["queue"], kinds["prompt"], kinds["outside"]) == ("server",) * 3
+
+
+def test_llamacpp_waits_until_it_sends_its_headers() -> None:
+    planted = [
+        said(
+            replace(answer, first_byte=answer.tokens[0] - 9 * MS).record(index),
+            by="llamacpp",
+            prefill=9 * MS,
+        )
+        for index, answer in enumerate(served())
+    ]
+    explanation = explain(planted, None)
+    assert explanation is not None
+    assert explanation.mean_ms["outside"] == pytest.approx(0, abs=1e-6)
+    assert explanation.part_kinds["queue"] == "server"
+
+
+def test_a_server_that_says_more_than_there_was_is_not_believed() -> None:
+    planted = [
+        said(record, by="vllm", queue=0, prefill=10**12) for record in records(served(count=60))
+    ]
+    explanation = explain(planted, None)
+    assert explanation is not None
+    assert explanation.contradicted == 60
+    assert explanation.part_kinds["prompt"] == "estimate"

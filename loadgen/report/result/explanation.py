@@ -87,3 +87,6 @@ class Explanation(Struct, frozen=True, kw_only=True):
     steps: Annotated[EngineSteps | None, "The engine's steps; null: `no_steps` says why."]
     no_steps: Annotated[str | None, "Why the cost of a step is not known."]
     unexplained: Annotated[float, "Share of the time that is in no part, 0 to 1."]
+    contradicted: Annotated[
+        int, "Requests whose server said more time than there was; above 5 %, it is not believed."
+    ]

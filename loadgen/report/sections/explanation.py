@@ -99,6 +99,11 @@ def _notes(explain: Explanation) -> Iterator[str]:
             for name, stall in explain.stalls.items()
         )
         yield f"Long gaps, each by its likely cause: {', '.join(counts)}."
+    if explain.contradicted:
+        yield (
+            f"Of {plural(explain.contradicted, 'request')} the server said more time than there "
+            "was."
+        )
     others = f", {explain.others} others are not in it" if explain.others else ""
     yield (
         f"Of {plural(explain.requests, 'request')}{others}; {percent(explain.unexplained)} of the "

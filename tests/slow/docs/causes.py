@@ -3,7 +3,7 @@ tests.slow.docs.causes` writes it.
 """
 
 from loadgen.explanation.causes import CAUSES
-from tests.helpers.documents import between
+from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs" / "explain.md"
@@ -13,12 +13,11 @@ BEGIN, END = (
 )
 
 
-def table() -> str:
+def causes() -> str:
     """Write a row for each cause."""
-    rows = [f"| `{cause.name}` | {cause.side} | {cause.shows} |" for cause in CAUSES.values()]
-    return "\n".join(["| cause | side | how it shows |", "|---|---|---|", *rows])
+    rows = [(f"`{cause.name}`", cause.side, cause.shows) for cause in CAUSES.values()]
+    return table(("cause", "where", "how it shows"), rows)
 
 
 if __name__ == "__main__":
-    text = DOCUMENT.read_text()
-    DOCUMENT.write_text(text.replace(between(text, BEGIN, END), f"\n{table()}\n"))
+    between(DOCUMENT, BEGIN, causes(), END)
