@@ -45,7 +45,8 @@ class Diagnosis:
         requests, arrivals, gaps, parts, costs, words: Of the run; without times of tokens, there
             are no arrivals and no gaps.
         token_ms: The time of a token where the server is least disturbed.
-        line_ms: The TTFT of the fastest requests beyond that and their prompts.
+        is_budget_small: Whether prompts take several steps that are hardly longer for it: their own
+            time is a wait for room, too.
     """
 
     requests: RequestColumns
@@ -55,6 +56,7 @@ class Diagnosis:
     costs: StepCosts | None
     words: ServerWords
     token_ms: float
+    is_budget_small: bool = False
 
     @property
     def step_ms(self) -> float:
@@ -113,6 +115,8 @@ class Diagnosis:
             "kv": stalls["kv"],
             "bundling": self._bundling_ms(),
         }
+        if self.is_budget_small:
+            costs["queue-prefill"] = costs.pop("prefill-own")
         costs[queue] = costs.get(queue, 0.0) + mean["queue"] - STEP_WAIT * self.step_ms
         return costs
 

@@ -10,7 +10,7 @@ from loadgen.explanation.gaps import Gaps, Stall
 from loadgen.explanation.parts import Line, Parts
 from loadgen.explanation.request_columns import MAX_EVENTS, MS, RequestColumns
 from loadgen.explanation.server_words import ServerWords
-from loadgen.explanation.step_costs import StepCosts, fit, refusal
+from loadgen.explanation.step_costs import CHUNKS, StepCosts, fit, refusal
 from loadgen.explanation.steps import Arrivals, Steps
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.result.explanation import (
@@ -64,7 +64,7 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
         )
         if no_steps is not None:
             costs = None
-            gaps = Gaps.of(requests, arrivals, steps, None, token_ms)
+            gaps = Gaps.of(requests, arrivals, steps, None, token_ms, line.slope_ms)
         elif costs is not None and not costs.knows_base:
             no_steps = BASE_UNKNOWN
     if costs is not None and costs.knows_prompt:
@@ -73,7 +73,10 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
     parts = parts.with_server_times(requests)
     if gaps is not None and arrivals is not None:
         parts = parts.without_stalls(gaps, requests, arrivals)
-    diagnosis = Diagnosis(requests, arrivals, gaps, parts, costs, words, token_ms)
+    is_budget_small = no_steps == CHUNKS and steps is not None and steps.are_alike(token_ms)
+    diagnosis = Diagnosis(
+        requests, arrivals, gaps, parts, costs, words, token_ms, is_budget_small=is_budget_small
+    )
     after = dict(diagnosis.after_first_ms())
     e2el_ms = float(requests.e2el_ms.mean())
     unexplained = abs(after.get("other", 0.0)) / e2el_ms if e2el_ms else 0.0

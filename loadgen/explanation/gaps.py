@@ -78,6 +78,7 @@ class Gaps:
         steps: Steps,
         costs: StepCosts | None,
         token_ms: float,
+        prompt_ms: float = 0.0,
     ) -> "Gaps":
         """Split the gaps.
 
@@ -85,6 +86,7 @@ class Gaps:
             requests, arrivals, steps: Of one run.
             costs: What a step costs; None: unknown.
             token_ms: The time of a token where the server is least disturbed.
+            prompt_ms: What a prompt token costs, where `costs` do not say it.
         """
         later = arrivals.later()
         begin_ms, end_ms = arrivals.at_ms[later - 1], arrivals.at_ms[later]
@@ -96,7 +98,8 @@ class Gaps:
         over_ms = length_ms - own_ms
         streams, others = _others(arrivals, later, usual_ms)
         near_ms = np.maximum(NEAR_MS, NEAR * length_ms)
-        prompts_ms = (costs.prompt_ms if costs else 0.0) * steps.prompt_near(end_ms, near_ms)
+        token_cost_ms = costs.prompt_ms if costs else prompt_ms
+        prompts_ms = token_cost_ms * steps.prompt_near(end_ms, near_ms)
         is_long = length_ms >= max(LONG * usual_ms, usual_ms + LONG_MS)
         is_alone = others > OTHERS_WENT_ON
         lacked = np.maximum(CAUGHT_UP_TOKENS, CAUGHT_UP * length_ms / max(token_ms, 1e-9))
@@ -123,9 +126,9 @@ class Gaps:
         )
         batch_ms = (costs.stream_ms if costs else 0.0) * np.maximum(streams - 1, 0) * tokens
         batch_ms = np.where(is_long, 0.0, np.minimum(over_ms, batch_ms))
-        prompt_ms = np.where(is_long, 0.0, np.minimum(over_ms - batch_ms, prompts_ms))
+        others_ms = np.where(is_long, 0.0, np.minimum(over_ms - batch_ms, prompts_ms))
         own_ms = np.minimum(own_ms, length_ms - stall_ms)
-        return cls(stream, begin_ms, end_ms, kinds, own_ms, batch_ms, prompt_ms, stall_ms)
+        return cls(stream, begin_ms, end_ms, kinds, own_ms, batch_ms, others_ms, stall_ms)
 
     def count(self, kind: Stall) -> int:
         """The number of long gaps of a kind."""

@@ -19,7 +19,8 @@ BASE_ERROR, PROMPT_ERROR, STREAM_ERROR = 0.03, 0.1, 0.2  # greatest standard err
 CHUNKED = 2.0  # times as long as its step that a prompt may take
 LEAST_SPREAD = 64  # prompt tokens, between which the lengths of prompts must lie to show that
 LONG_BEFORE = 0.5  # share of the steps before those in which a prompt ends
-LEAST_SPREAD_MS = 0.5
+LEAST_SPREAD_MS, NOISE = 0.5, 0.1  # that a step may differ by, and as a share of its length
+CHUNKS = "prompts take several steps (chunks)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def fit(steps: Steps) -> StepCosts | None:
     if len(steps) < LEAST_STEPS:
         return None
     columns = np.column_stack([np.ones(len(steps)), steps.prompt, steps.streams - 1])
-    fitted = TrimmedFit.of(columns, steps.length_ms, LEAST_SPREAD_MS)
+    fitted = TrimmedFit.of(columns, steps.length_ms, least=LEAST_SPREAD_MS, share=NOISE)
     base_ms, prompt_ms, stream_ms = fitted.coefficients.tolist()
     base_error_ms, prompt_error_ms, stream_error_ms = fitted.errors.tolist()
     return StepCosts(
@@ -118,7 +119,7 @@ def refusal(
     slope_ms = max(CHUNKED * costs.prompt_ms, costs.prompt_ms + costs.base_ms / max(spread, 1.0))
     is_steep = spread >= LEAST_SPREAD and prompt_slope_ms > slope_ms
     if is_steep or _share_long_before(steps, costs) > LONG_BEFORE:
-        return "prompts take several steps (chunks)"
+        return CHUNKS
     return None
 
 

@@ -14,6 +14,7 @@ from loadgen.util.arrays import Bools, Floats, Int64s
 TOGETHER_MS = 1.5  # events of a stream that come within it came together
 CLUSTER_MS = 2.0  # arrivals of several streams that are no further apart may be of one step
 SHARE = 0.1  # of the median gap, the same
+ALIKE = 1.5  # times the shortest steps, that nearly all are at most
 MOST_SHARE = 0.4  # of the median gap, that both are at most
 
 
@@ -130,6 +131,14 @@ class Steps:
 
     def __len__(self) -> int:
         return len(self.end_ms)
+
+    def are_alike(self, token_ms: float) -> bool:
+        """Whether steps with prompts are hardly longer than those without.
+
+        Args:
+            token_ms: The time of a token where the server is least disturbed.
+        """
+        return float(np.percentile(self.length_ms, 90)) <= ALIKE * token_ms
 
     def prompt_near(self, at_ms: Floats, near_ms: Floats) -> Floats:
         """The tokens of prompts that ended near some times.
