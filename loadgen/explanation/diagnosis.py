@@ -9,11 +9,12 @@ from loadgen.explanation.causes import CAUSES, advice
 from loadgen.explanation.gaps import Gaps, Stall
 from loadgen.explanation.parts import Parts
 from loadgen.explanation.queue_kind import queue_kind
+from loadgen.explanation.replay import Replay, prediction
 from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.server_words import ServerWords
 from loadgen.explanation.step_costs import MAX_TOGETHER, StepCosts
 from loadgen.explanation.steps import Arrivals
-from loadgen.report.result.explanation import NamedCause
+from loadgen.report.result.explanation import NamedCause, Prediction
 from loadgen.util.number_format import latency
 
 MOST = 3  # causes that are named
@@ -34,6 +35,7 @@ OF_STALLS = {
     Stall.ENGINE: "engine-pause",
 }
 ROUND_TRIP = 0.5  # share of the time outside the engine that is one, from which it is the cause
+INSTEAD = "add a replica: a replay of this run says that no limit would help"
 OF_PARTS = {"engine_stall": Stall.ENGINE, "path_stall": Stall.PATH}
 
 
@@ -86,6 +88,8 @@ class Diagnosis:
             is_known = {"counts": True, "parts": is_explained, "steps": self.costs is not None}
             if name in named or not is_known[cause.rests_on]:
                 continue
+            predicted = self._predicted(name)
+            is_bad = predicted is not None and predicted.is_bad
             named[name] = NamedCause(
                 name=name,
                 side=cause.side,
@@ -93,9 +97,16 @@ class Diagnosis:
                 where="mean" if where == "mean" else "tail",
                 sentence=cause.sentence.format(ms=latency(ms)),
                 evidence=queue_evidence if name == queue else self._evidence(name),
-                advice=advice(cause, self.words.knobs),
+                advice=INSTEAD if is_bad else advice(cause, self.words.knobs),
+                predicted=None if is_bad else predicted,
             )
         return list(named.values())[:MOST]
+
+    def _predicted(self, name: str) -> Prediction | None:
+        if self.costs is None or self.arrivals is None:
+            return None
+        outside_ms = float(np.percentile(self.parts.of("outside"), 50)) * MS
+        return prediction(name, Replay(self.requests, self.costs, outside_ms), self.arrivals)
 
     def _costs_ms(self, queue: str) -> dict[str, float]:
         mean = self.parts.mean_ms()

@@ -69,7 +69,7 @@ def _by_streams(requests: RequestColumns, arrivals: Arrivals) -> tuple[str, str]
     since_ms = first_ms - ttft_ms[slow] + fast_ms
     moments = np.linspace(since_ms, first_ms - 1, MOMENTS)
     streams = np.searchsorted(begun, moments, side="right") - np.searchsorted(ended, moments)
-    most = int((np.searchsorted(begun, begun, side="right") - np.searchsorted(ended, begun)).max())
+    most = arrivals.most_streams
     top = float(np.percentile(streams, 95))
     full = float((streams >= top - 1).mean())
     if full > PLATEAU and most <= top + 1:

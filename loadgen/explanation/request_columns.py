@@ -32,6 +32,7 @@ class RequestColumns:
         round_trip: The shortest of its connection; 0: not known.
         queue, prefill: What the server says that it waited, and that its prompt took; -1: nothing.
         dns, tcp, tls: What opening its connection was.
+        turn: Its place in its session, from 0; -1: it is in none.
         begin: Where its events begin in the columns of events, shape (n + 1,).
         event, earliest: When each event with tokens came, and came at the earliest, shape (e,).
         event_tokens: Tokens of each event, shape (e,).
@@ -57,6 +58,7 @@ class RequestColumns:
     dns: Int64s
     tcp: Int64s
     tls: Int64s
+    turn: Int64s
     begin: Int64s
     event: Int64s
     earliest: Int64s
@@ -156,6 +158,7 @@ class _Row(NamedTuple):
     dns: int
     tcp: int
     tls: int
+    turn: int
 
     @classmethod
     def of(cls, record: Record) -> "_Row":
@@ -164,6 +167,7 @@ class _Row(NamedTuple):
         round_trip_us, _, out_of_order, sent_again = record.tcp_info or (0, 0, 0, 0)
         opening = record.connect_parts or {}
         queue, prefill = (_said(times, name) for name in ("queue", "prefill"))
+        dns, tcp, tls = (opening.get(name, 0) for name in ("dns", "tcp", "tls"))
         if queue < 0 <= prefill and times["by"] == HEADS_AT_PROMPT:
             queue = record.first_byte - record.sent
         return cls(
@@ -183,7 +187,10 @@ class _Row(NamedTuple):
             1000 * max(round_trip_us, 0),
             queue,
             prefill,
-            *(opening.get(name, 0) for name in ("dns", "tcp", "tls")),
+            dns,
+            tcp,
+            tls,
+            record.turn,
         )
 
 

@@ -86,6 +86,13 @@ class Arrivals:
         return np.flatnonzero(~self.is_first)
 
     @property
+    def most_streams(self) -> int:
+        """How many streams there were at once at most."""
+        begun, ended = np.sort(self.first_ms), np.sort(self.last_ms)
+        at_once = np.arange(1, len(begun) + 1) - np.searchsorted(ended, begun)
+        return int(at_once.max())
+
+    @property
     def tokens_together(self) -> float:
         """Mean tokens of an arrival after the first one of its stream; 1 where there is none."""
         after = self.tokens[~self.is_first]

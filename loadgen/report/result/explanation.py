@@ -51,6 +51,27 @@ class EngineSteps(Struct, frozen=True, kw_only=True):
     ]
 
 
+class Prediction(Struct, frozen=True, kw_only=True):
+    """What a change would bring, by a replay of the run with the costs of its steps. Pairs: as
+    measured, and as predicted, ms.
+    """
+
+    change: Annotated[str, "What is changed."]
+    ttft_p50_ms: Annotated[tuple[float, float], "Median of TTFT from sent."]
+    ttft_p99_ms: Annotated[tuple[float, float], "Its 99th percentile."]
+    gap_p99_ms: Annotated[tuple[float, float], "99th percentile of the gaps between tokens."]
+    e2el_ms: Annotated[tuple[float, float], "Mean E2EL from due."]
+    error: Annotated[
+        float, "By how much a replay without the change is off: the greater of two, a share."
+    ]
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether requests would take longer and the long gaps would not be halved."""
+        (e2el, longer), (gap, shorter) = self.e2el_ms, self.gap_p99_ms
+        return longer > e2el and shorter > gap / 2
+
+
 class NamedCause(Struct, frozen=True, kw_only=True):
     """A cause that is named."""
 
@@ -61,6 +82,9 @@ class NamedCause(Struct, frozen=True, kw_only=True):
     sentence: Annotated[str, "What it is."]
     evidence: Annotated[str, "What shows it."]
     advice: Annotated[str, "What to do."]
+    predicted: Annotated[
+        Prediction | None, "What that would bring; null: it cannot be predicted."
+    ] = None
 
 
 class Explanation(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from loadgen.document import Block, Items, Line, Paragraph, Table, line
-from loadgen.report.result.explanation import Explanation, NamedCause
+from loadgen.report.result.explanation import Explanation, NamedCause, Prediction
 from loadgen.util.number_format import in_table, latency, percent, plural
 
 TITLE = "Why: where the time went"
@@ -53,7 +53,24 @@ def blocks(explain: Explanation) -> Iterator[Block]:
 def _cause_lines(cause: NamedCause) -> tuple[Line, ...]:
     slowest = " (the slowest requests)" if cause.where == "tail" else ""
     sentence = f"{cause.sentence[0].upper()}{cause.sentence[1:]}{slowest}."
-    return line(sentence), line(f"{cause.evidence}"), line(f"-> {cause.advice}")
+    advice = f"-> {cause.advice}"
+    if (predicted := cause.predicted) is not None:
+        advice += f". {_prediction_text(predicted)}"
+    return line(sentence), line(cause.evidence), line(advice)
+
+
+def _prediction_text(predicted: Prediction) -> str:
+    pairs = (
+        ("TTFT p50", predicted.ttft_p50_ms),
+        ("p99", predicted.ttft_p99_ms),
+        ("gap p99", predicted.gap_p99_ms),
+        ("mean E2EL", predicted.e2el_ms),
+    )
+    changes = (f"{name} {latency(now)} -> {latency(then)}" for name, (now, then) in pairs)
+    return (
+        f"Predicted of {predicted.change}: {', '.join(changes)}; the same replay of this run is "
+        f"{percent(predicted.error)} off"
+    )
 
 
 def _shown(explain: Explanation) -> list[str]:
