@@ -28,8 +28,8 @@ def texts(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
         parts = [_parts(side, row.metric.latency, statistic) for side in sides]
         text = change_text(*parts)
         if text:
-            band = statistic if statistic in sides[0][0].bands else "mean"
-            yield f"{row.metric.title}: in the parts of the {band}, {text}"
+            band = "" if statistic in ("mean", *sides[0][0].bands) else " in the mean"
+            yield f"{row.metric.title}, by its parts{band}: {text}"
 
 
 def _explanations(side: Side) -> list[Explanation]:

@@ -23,7 +23,7 @@ def slots(plant: Plant) -> Plant:
 
 
 def chunks(plant: Plant) -> Plant:
-    return replace(plant, server=f"{plant.server} --max-num-batched-tokens 256")
+    return replace(plant, server=f"{plant.server} --max-num-batched-tokens 256 --max-num-seqs 200")
 
 
 @pytest.mark.timeout(10 * MINUTES)
