@@ -21,6 +21,7 @@ class RecordCounter:
     ok: int
     finishes: dict[str, int]
     early_stops: dict[str, int]
+    said_times: dict[str, int]
     def __init__(
         self,
         tally: Tally,

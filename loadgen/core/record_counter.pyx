@@ -13,6 +13,7 @@ from loadgen.core.request_rows cimport RequestRows
 import json
 
 from loadgen.core.outcome import Outcome
+from loadgen.core.server_times import BY
 
 cdef object OK = Outcome.OK
 cdef Py_ssize_t MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
@@ -38,9 +39,10 @@ cdef class RecordCounter:
         finishes: Finish reasons of answers with tokens, and how often each came.
         early_stops: The same of answers with fewer tokens than planned, with the stop word (in
             quotes) or token id where the server names it.
+        said_times: Who said times of the server's, and of how many.
     """
     cdef readonly int64_t ended, ok
-    cdef readonly dict finishes, early_stops
+    cdef readonly dict finishes, early_stops, said_times
     cdef Tally _tally
     cdef RequestRows _rows
     cdef object _incidents, _add_details
@@ -52,7 +54,7 @@ cdef class RecordCounter:
     ):
         self._tally, self._rows, self._incidents = tally, rows, incidents
         self._silence_ns, self._add_details = silence_ns, add_details
-        self.finishes, self.early_stops = {}, {}
+        self.finishes, self.early_stops, self.said_times = {}, {}, {}
 
     def add(self, Record record not None):
         """Count a record."""
@@ -65,6 +67,8 @@ cdef class RecordCounter:
                 count_word(self.finishes, record.finish_reason or "")
             if record.has_count() and record.get_answer_tokens() < record.output_tokens:
                 count_word(self.early_stops, why_ended(record))
+            if record.times.by:
+                count_word(self.said_times, BY[record.times.by - 1])
         else:
             self._incidents.add_failure(record)
         if record.attempts > 1:

@@ -25,6 +25,8 @@ BEGINS = "-"  # before a quantity: the key says when it begins, another one when
 MS, SECONDS = 1e6, 1e9  # ns
 MAX_NS = 4e18
 USAGE = "usage"
+VLLM, SGLANG, NIM = "vllm", "sglang", "nim"
+ASKED = {VLLM, SGLANG, NIM}  # they say times if they are started so, which costs them time
 
 Times = dict[str, str | int]  # `by`, and quantities in ns
 
@@ -49,7 +51,7 @@ class Saying(Struct, frozen=True):
 # clocks that differ.
 SAYINGS = (
     Saying(
-        "vllm",
+        VLLM,
         "metrics",
         MS,
         {
@@ -60,7 +62,7 @@ SAYINGS = (
     ),
     Saying("llamacpp", "timings", MS, {"prompt_ms": "prefill", "predicted_ms": "decode"}),
     Saying(
-        "sglang",
+        SGLANG,
         "meta_info",
         SECONDS,
         {
@@ -72,7 +74,7 @@ SAYINGS = (
             "e2e_latency": "total",
         },
     ),
-    Saying("nim", "stats", MS, {"time_in_queue_in_ms": "queue"}),
+    Saying(NIM, "stats", MS, {"time_in_queue_in_ms": "queue"}),
     Saying(
         "cerebras",
         "time_info",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from loadgen.core.outcome import Outcome
+from loadgen.core.server_times import VLLM
 from loadgen.metrics.failures import failure_class
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class Details(Struct, frozen=True):
         queue_times: From due to sent, seconds.
         generated_texts: The text of the answer; empty if the request is not ok.
         errors: Why the request is not ok; empty if it is.
+        server_queue_times, server_ttfts: What vLLM says of its queue and of its prefill, which it
+            names so, seconds; None where it does not say.
     """
 
     input_lens: list[int] = []
@@ -37,6 +40,8 @@ class Details(Struct, frozen=True):
     queue_times: list[float] = []
     generated_texts: list[str] = []
     errors: list[str] = []
+    server_queue_times: list[float | None] = []
+    server_ttfts: list[float | None] = []
 
     def __add__(self, other: Details) -> Details:
         return Details(
@@ -56,4 +61,8 @@ class Details(Struct, frozen=True):
         self.start_times.append(record.sent / 1e9)
         self.queue_times.append((record.sent - record.due) / 1e9 if record.sent else 0.0)
         self.generated_texts.append(record.generated_text if ok else "")
+        times = record.server_times or {}
+        for column, name in ((self.server_queue_times, "queue"), (self.server_ttfts, "prefill")):
+            ns = times.get(name) if times.get("by") == VLLM else None
+            column.append(None if ns is None else int(ns) / 1e9)
         self.errors.append("" if ok else f"{failure_class(record)}: {record.detail}")

@@ -155,6 +155,7 @@ class Recorder:
             examples={name: list(examples) for name, examples in self._incidents.examples.items()},
             finishes=dict(sorted(self._records.finishes.items())),
             early_stops=dict(sorted(self._records.early_stops.items())),
+            said_times=dict(sorted(self._records.said_times.items())),
             # A subclass counts those of parts, too, and adds them to a snapshot by itself.
             counters={name: Recorder.count(self, name) for name in COUNTERS},
             histograms={name: latency.points for name, latency in self._latencies.items()}

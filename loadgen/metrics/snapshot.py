@@ -217,6 +217,8 @@ class Snapshot(Struct, frozen=True, dict=True):
         finishes: Finish reasons of ok requests, and how many had each.
         early_stops: What ended the ok requests that brought fewer tokens than asked, and how many
             it ended.
+        said_times: Who said times of the server's (`core.server_times`), and of how many ok
+            requests.
         unread: What no rule took of any answer, by its name: how often it came, and an example.
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
@@ -261,6 +263,7 @@ class Snapshot(Struct, frozen=True, dict=True):
     timeline: Timeline
     silences: tuple[dict[str, Any], ...] = ()
     unread: dict[str, tuple[int, str]] = {}
+    said_times: dict[str, int] = {}
     partial: str | None = None
     details: Details | None = None
     retries: bytes = b""
@@ -367,7 +370,7 @@ class Snapshot(Struct, frozen=True, dict=True):
             name: getattr(self, name) + getattr(other, name)
             for name in ("scheduled", "rows", "retries")
         }
-        for name in ("outcomes", "finishes", "early_stops"):
+        for name in ("outcomes", "finishes", "early_stops", "said_times"):
             changes[name] = add_counts(getattr(self, name), getattr(other, name))
         for name in ("counters", "histograms", "lower", "upper"):
             theirs = getattr(other, name)

@@ -43,7 +43,9 @@ PYTORCH_METRICS = [
     *(f"p99_{metric}_ms" for metric in TIMES),
 ]
 # What vLLM's records leave out as too big, and what vLLM does not know.
-LEFT_OUT = {"ttfts", "itls", "generated_texts", "errors", "loadgen"}
+LEFT_OUT = {"ttfts", "itls", "generated_texts", "errors", "server_queue_times", "server_ttfts"} | {
+    "loadgen"
+}
 
 
 class SavedFiles(Struct, frozen=True):

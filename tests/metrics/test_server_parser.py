@@ -33,6 +33,16 @@ def test_vllm():
         "preemptions": 0,
         "prefix_queries": 55,
         "prefix_hits": 0,
+        "queue_sum": 0.00010236000025543035,
+        "queue_count": 5,
+        "prefill_sum": 0.030527281999866318,
+        "prefill_count": 5,
+        "decode_sum": 0.529625858999907,
+        "decode_count": 5,
+        "itl_sum": 0.529625858999907,
+        "itl_count": 248,
+        "step_tokens_sum": 308,
+        "step_tokens_count": 253,
     }
     assert reading.names["generation_tokens"] == "vllm:generation_tokens_total"
     assert reading.names["ttft"] == "vllm:time_to_first_token_seconds"
@@ -53,8 +63,31 @@ def test_llamacpp():
         "prefix_misses": 38,
         "drafted_tokens": 0,
         "accepted_tokens": 0,
+        "prefill_sum": 0.351189,  # it counts no requests
+        "decode_sum": 0.517219,
+        "step_tokens_count": 25,
     }
     assert reading.ttft is None
+
+
+def test_series_with_a_label_is_read_without_the_others_of_its_name():
+    text = b"""
+sglang:per_stage_req_latency_seconds_sum{stage="prefill_forward",tp_rank="0"} 3.5
+sglang:per_stage_req_latency_seconds_count{stage="prefill_forward",tp_rank="0"} 2
+sglang:per_stage_req_latency_seconds_sum{stage="tokenize",tp_rank="0"} 9
+sglang:queue_time_seconds_sum{tp_rank="0"} 0.5
+sglang:queue_time_seconds_count{tp_rank="0"} 2
+sglang:queue_time_seconds_bucket{tp_rank="0",le="+Inf"} 2
+"""
+    reading = read(text)
+    assert reading.values == {
+        "prefill_sum": 3.5,
+        "prefill_count": 2,
+        "queue_sum": 0.5,
+        "queue_count": 2,
+    }
+    stage = "sglang:per_stage_req_latency_seconds_sum{stage=prefill_forward}"
+    assert reading.names["prefill_sum"] == stage
 
 
 def test_sglang_where_ranks_and_priorities_repeat_what_another_series_counts():

@@ -133,6 +133,24 @@ def test_details_add_vllms_lists_with_an_entry_per_request():
         assert {type(value) for value in made[key]} == {kind}, key
 
 
+def test_details_have_what_vllm_says_of_its_times_under_vllms_keys():
+    """As `vllm bench serve` 0.33: seconds, null where it did not say, no key where it never
+    did. What it names the time to first token is its prefill.
+    """
+    timed, silent, other = steady(1), steady(0), steady(2)
+    timed.add_times({"by": "vllm", "queue": 1_500_000, "prefill": 20_000_000})
+    other.add_times({"by": "envoy", "queue": 7})
+    made = result([timed, silent, other], detailed=True)
+    assert made["server_queue_times"] == [None, 0.0015, None]
+    assert made["server_ttfts"] == [None, 0.02, None]
+    assert made["loadgen"]["server_times"] == {"envoy": 1, "vllm": 1}
+    assert problems(made) == []
+    assert RunResult.from_dict(made).to_dict() == made
+    assert (
+        not {"server_queue_times", "server_ttfts"} & result([silent, other], detailed=True).keys()
+    )
+
+
 def test_details_are_in_the_order_of_the_schedule():
     made = result([steady(1, ttft=40), steady(0, ttft=30)], detailed=True)
     assert made["ttfts"] == [pytest.approx(0.03), pytest.approx(0.04)]

@@ -93,6 +93,49 @@ def test_the_console_has_it_beside_what_loadgen_measured():
     ]
 
 
+def means(requests: int = 4) -> Telemetry:
+    """A server that counted so many requests: TTFT 18 ms, queue 10 and prefill 5 of them."""
+    nothing = dict.fromkeys(("queue_sum", "queue_count", "prefill_sum", "prefill_count"), 0)
+    return telemetry(
+        nothing | {"ttft": PromHistogram(0, 0.0, {})},
+        {
+            "queue_sum": 0.010 * requests,
+            "queue_count": requests,
+            "prefill_sum": 0.005 * requests,
+            "prefill_count": requests,
+            "ttft": PromHistogram(requests, 0.018 * requests, {math.inf: requests}),
+        },
+    )
+
+
+def test_means_of_the_parts_of_ttft_add_up_to_the_measured_one():
+    said = result(RUN, telemetry=means())["loadgen"]["server"]["means_ms"]
+    parts = [said[name] for name in ("path", "front", "queue", "prefill")]
+    assert [round(part, 6) for part in parts] == [2, 3, 10, 5]
+    assert (said["decode"], said["itl"], said["steps"], said["step_tokens"]) == (None,) * 4
+    assert [line.split()[-1] for line in below(means())[5:9]] == [
+        "2.000",
+        "3.000",
+        "10.00",
+        "5.000",
+    ]
+
+
+def test_path_and_front_end_are_unknown_where_the_server_counted_other_requests():
+    said = result(RUN, telemetry=means(requests=5))["loadgen"]["server"]["means_ms"]
+    assert (said["path"], said["front"]) == (None, None)
+    assert round(said["queue"], 6) == 10
+    assert "front end" not in " ".join(below(means(requests=5)))
+
+
+def test_who_said_times_is_written_and_that_asking_costs():
+    timed = answered(due=0, tokens=[20, 30])
+    timed.add_times({"by": "vllm", "queue": 5})
+    told = saved_json.render(result([timed], telemetry=SAID))
+    assert "Times of the server: said by vllm of 1 request; this costs it CPU time" in told
+    assert "Times of the server" not in saved_json.render(result(RUN, telemetry=SAID))
+
+
 def test_result_without_telemetry_has_no_server_part_and_the_console_says_why():
     assert result(RUN)["loadgen"]["server"] is None
     assert below(Telemetry()) == [

@@ -13,6 +13,7 @@ from typing import Any
 from loadgen.config.load import SEED_FIELDS
 from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag, options
 from loadgen.config.settings import RunSettings, public
+from loadgen.core.server_times import ASKED
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.workload import target
@@ -35,6 +36,8 @@ HASHED_SETTINGS = {
     "due times": {name for name, group in GROUPS.items() if group == LOAD}
     - {"num_prompts", "ready_check_timeout_sec"},
 }
+# Whether the server was asked for times of each request, which costs it time.
+SERVER_TIMES = "server times"
 SEED_FLAGS = {flag(name) for name in SEED_FIELDS}
 # Settings that do not affect how a server is measured.
 IGNORED = {"model", "endpoint", "backend", "slo", "max_error_rate", "keep_going", "strict"}
@@ -82,6 +85,7 @@ def workload(result: RunResult) -> dict[str, Any]:
         "requests": settings.num_prompts if by_time else result.numbers.num_prompts,
         "prompts": origin.saved_prompts.get("sha256"),
         "due times": origin.schedule.sha256,
+        SERVER_TIMES: "on" if ASKED.intersection(result.server_times) else "off",
         **{name: values[name] for name in ALWAYS_COMPARED},
     }
 
@@ -94,6 +98,7 @@ def workload_differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> 
         "model",
         "endpoint",
         "requests",
+        SERVER_TIMES,
         *ALWAYS_COMPARED,
         *(name for name, group in GROUPS.items() if group == SAMPLING),
     )

@@ -55,8 +55,12 @@ COUNTERS = {
         "trtllm_request_success_total",
         "request_success_total",
     ),
-    # requests that the server gave up, and vLLM's below
-    "aborted": ("sglang:num_aborted_requests_total",),
+    # Requests that the server gave up; many releases of vLLM leave it at 0 (vllm#31503,
+    # vllm#55634).
+    "aborted": (
+        "vllm:request_success_total{finished_reason=abort}",
+        "sglang:num_aborted_requests_total",
+    ),
     "prompt_tokens": (
         "vllm:prompt_tokens_total",
         "sglang:prompt_tokens_total",
@@ -104,9 +108,42 @@ COUNTERS = {
         "llamacpp:spec_decode_num_accepted_tokens_total",
     ),
 }
-# Requests that vLLM gave up: a counter with this label, which many releases leave at 0 (vllm#31503,
-# vllm#55634).
-ABORTED, ABORTED_LABEL = "vllm:request_success_total", ("finished_reason", "abort")
+# Sums of times (seconds) and of tokens, and how many values they have, which make means that are
+# exact over a run: of a request in the queue, until its first token, and after it; between two
+# tokens; tokens of an engine step. Of SGLang `prefill` is a pass of the model.
+SUM, COUNT = "_sum", "_count"
+MEANS = {
+    "queue": ("vllm:request_queue_time_seconds", "sglang:queue_time_seconds"),
+    "prefill": (
+        "vllm:request_prefill_time_seconds",
+        "sglang:per_stage_req_latency_seconds{stage=prefill_forward}",
+    ),
+    "decode": ("vllm:request_decode_time_seconds",),
+    "itl": ("vllm:inter_token_latency_seconds", "sglang:inter_token_latency_seconds"),
+    "step_tokens": ("vllm:iteration_tokens_total",),
+}
+
+def _samples(names: Iterable[str], part: str) -> tuple[str, ...]:
+    """Return the names of the sums or of the counts of histograms."""
+    parted = (name.partition("{") for name in names)
+    return tuple(f"{name}{part}{brace}{label}" for name, brace, label in parted)
+
+
+COUNTERS |= {
+    quantity + part: _samples(names, part)
+    for quantity, names in MEANS.items()
+    for part in (SUM, COUNT)
+}
+UNTYPED = frozenset(
+    name.partition("{")[0]
+    for quantity in MEANS
+    for part in (SUM, COUNT)
+    for name in COUNTERS[quantity + part]
+)
+# llama.cpp counts no requests, and calls of its decoder.
+COUNTERS["prefill_sum"] += ("llamacpp:prompt_seconds_total",)
+COUNTERS["decode_sum"] += ("llamacpp:tokens_predicted_seconds_total",)
+COUNTERS["step_tokens_count"] += ("llamacpp:n_decode_total",)
 # vLLM sets this level in each step: after the last one it shows what was running then (vllm#22545,
 # vllm#29928).
 OF_LAST_STEP = "vllm:num_requests_running"
@@ -123,7 +160,7 @@ TTFT = (
 PLAIN = SUMMED | HIGHEST | COUNTERS
 SAMPLES = frozenset(
     [
-        *chain.from_iterable(PLAIN.values()),
+        *(name.partition("{")[0] for name in chain.from_iterable(PLAIN.values())),
         *(f"{name}_sum" for name in TTFT),
         *(f"{name}_count" for name in TTFT),
         *(f"{name}_bucket" for name in TTFT),

@@ -9,14 +9,13 @@ import orjson
 from msgspec import Struct, field
 
 from loadgen.metrics.server.names import (
-    ABORTED,
-    ABORTED_LABEL,
     ACCEPTED_AT,
     PER_POSITION,
     PLAIN,
     REPEATED,
     SAMPLES,
     TTFT,
+    UNTYPED,
     together,
 )
 from loadgen.metrics.server.series import PromHistogram
@@ -26,7 +25,10 @@ Sample = tuple[str, dict[str, str], float]  # name, labels, value
 OPENMETRICS = "application/openmetrics-text"
 _NAMES = frozenset(name.encode() for name in SAMPLES)
 # Metrics as OpenMetrics names them where it states their types: without the suffixes of samples.
-_FAMILIES = _NAMES | {re.sub("_(total|bucket|count|sum)$", "", name).encode() for name in SAMPLES}
+# The types of those of whose samples some are left out would make the others wrong.
+_FAMILIES = _NAMES | {
+    re.sub("_(total|bucket|count|sum)$", "", name).encode() for name in SAMPLES - UNTYPED
+}
 _SAMPLE_LINE = re.compile(rb"^[ \t]*([\w:]+).*", re.MULTILINE)  # with the name of its metric
 _TYPED_LINE = re.compile(rb"^(?:# TYPE )?([\w:]+).*|^# EOF$", re.MULTILINE)
 _OF_ITERATIONS = ("numActiveRequests", "numQueuedRequests")
@@ -146,16 +148,16 @@ def _reading(samples: Iterable[Sample]) -> Reading:
     names: dict[str, str] = {}
     for quantity, spellings in PLAIN.items():
         for spelling in spellings:
-            finite = [value for _, value in by_name.get(spelling, ()) if math.isfinite(value)]
+            name, _, label = spelling.partition("{")
+            finite = [
+                value
+                for labels, value in by_name.get(name, ())
+                if math.isfinite(value) and _has(labels, label)
+            ]
             if finite:
                 values[quantity] = together(quantity, finite)
                 names[quantity] = spelling
                 break
-    label, reason = ABORTED_LABEL
-    aborted = [value for labels, value in by_name.get(ABORTED, ()) if labels.get(label) == reason]
-    if aborted and all(map(math.isfinite, aborted)):
-        values["aborted"] = sum(aborted)
-        names["aborted"] = ABORTED
     for labels, value in by_name.get(PER_POSITION, ()):
         if (position := labels.get("position", "")).isdecimal() and math.isfinite(value):
             quantity = f"{ACCEPTED_AT}{int(position)}"
@@ -173,6 +175,12 @@ def _reading(samples: Iterable[Sample]) -> Reading:
                 values, names | {"ttft": name}, PromHistogram(sum(counts), sum(sums), upto)
             )
     return Reading(values, names)
+
+
+def _has(labels: dict[str, str], wanted: str) -> bool:
+    """Return whether a series has the label that a name asks for, `LABEL=VALUE}`; empty: none."""
+    name, _, value = wanted.removesuffix("}").partition("=")
+    return not name or labels.get(name) == value
 
 
 def _bounds(samples: Iterable[tuple[dict[str, str], float]]) -> Iterator[tuple[float, float]]:

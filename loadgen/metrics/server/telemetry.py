@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 import orjson
 from msgspec import Struct, structs
 
-from loadgen.metrics.server.names import ACCEPTED_AT, HIGHEST, SUMMED, together
+from loadgen.metrics.server.names import ACCEPTED_AT, COUNT, HIGHEST, SUM, SUMMED, together
 from loadgen.metrics.server.series import (
     LAST,
     TICK,
@@ -94,6 +94,11 @@ class Telemetry(Struct, frozen=True):
         """Return the increase of a counter during the run; None unless each source has it."""
         increases = self._of_each(source.increase(quantity) for source in self.sources)
         return sum(increases) if increases else None
+
+    def mean(self, quantity: str) -> float | None:
+        """Return the mean of one of the `names.MEANS` over the run; None where it is unknown."""
+        total, count = self.increase(quantity + SUM), self.increase(quantity + COUNT)
+        return total / count if total is not None and count else None
 
     def last(self, level: str) -> float | None:
         """Return a gauge at the last scrape, after the run; None unless every source had it

@@ -94,6 +94,11 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         dict[str, list[Example]], "The first few requests of each outcome other than ok."
     ]
     finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."]
+    server_times: Annotated[
+        Counts,
+        "Who said times of the server's, such as vllm, and of how many ok requests: what it was "
+        "asked for costs it time.",
+    ] = {}
     early_stops: Annotated[
         Counts,
         "What ended ok requests with fewer output tokens than requested: finish reasons, with "
@@ -370,6 +375,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
             examples=from_json_values(snapshot.examples, dict[str, list[Example]]),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
+            server_times=snapshot.said_times,
             answer_ends=AnswerEnds.of(snapshot),
             unread={
                 name: Unread(count=count, example=example)

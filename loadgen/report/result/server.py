@@ -194,6 +194,58 @@ class TtftComparison(Struct, frozen=True, kw_only=True):
         )
 
 
+class ServerMeans(Struct, frozen=True, kw_only=True):
+    """Means over the run, by the server's sums and counts, ms; null: unknown.
+
+    `path`, `front`, `queue` and `prefill` add up to the measured mean of TTFT from sent. `path` and
+    `front` are known only where all are of as many requests as loadgen measured.
+    """
+
+    path: Annotated[
+        float | None, "The measured TTFT less the server's own: the way there and back."
+    ]
+    front: Annotated[
+        float | None, "The server's TTFT less queue and prefill: HTTP, template, tokenizer."
+    ]
+    queue: Annotated[float | None, "From the queue to the first step of a request."]
+    prefill: Annotated[float | None, "From there to its first token."]
+    decode: Annotated[float | None, "From there to its last token."]
+    itl: Annotated[float | None, "Between two tokens."]
+    steps: Annotated[float | None, "Steps of the engine; of llama.cpp calls of its decoder."]
+    step_tokens: Annotated[float | None, "Tokens that a step computes."]
+
+    @classmethod
+    def of(cls, run: RunData) -> Self:
+        """Compute them from what was scraped before the run and after it."""
+        telemetry, measured = run.telemetry, run.snapshot.histograms["ttft_sent"]
+        ms = {
+            name: None if (mean := telemetry.mean(name)) is None else mean * 1e3
+            for name in ("queue", "prefill", "decode", "itl")
+        }
+        own = telemetry.ttft
+        path = front = None
+        queue, prefill = ms["queue"], ms["prefill"]
+        counts = {telemetry.increase("queue_count"), telemetry.increase("prefill_count")}
+        if (
+            own is not None
+            and own.mean is not None
+            and measured.mean is not None
+            and {own.count} == {measured.count}
+            and telemetry.covers
+            and not telemetry.restarts
+        ):
+            path = measured.mean / 1e6 - own.mean * 1e3
+            if counts == {own.count} and queue is not None and prefill is not None:
+                front = own.mean * 1e3 - queue - prefill
+        return cls(
+            path=path,
+            front=front,
+            steps=telemetry.increase("step_tokens_count"),
+            step_tokens=telemetry.mean("step_tokens"),
+            **ms,
+        )
+
+
 class OutputTokens(Struct, frozen=True, kw_only=True):
     """Output tokens."""
 
@@ -233,6 +285,7 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
         TtftComparison | None,
         "The server's own TTFT and the measured one from sent, ms; null: the server has none.",
     ]
+    means_ms: Annotated[ServerMeans | None, "Means over the run; null: the file is older."] = None
     output_tokens: OutputTokens
     gpu_levels: Annotated[list[GpuLevels], "Levels of each GPU, in the order of `gpus`."]
 
@@ -259,6 +312,7 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
                 "prefix_hit_rate": telemetry.prefix_hit_rate,
                 "spec_acceptance": telemetry.spec_acceptance,
                 "ttft_ms": TtftComparison.of(run),
+                "means_ms": ServerMeans.of(run),
                 "output_tokens": {
                     "server": telemetry.increase("generation_tokens"),
                     "ours": counted,

@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from loadgen.core import sketch
 from loadgen.core.histogram import coarse_lowest
 from loadgen.core.request_rows import FAILED
+from loadgen.core.server_times import VLLM
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.metrics.throughput import most_in_each
@@ -247,6 +248,15 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
         "answers have no tokens.",
     ] = UNSET
     errors: Annotated[list[str], "Why the request failed; empty where it did not."]
+    server_queue_times: Annotated[
+        list[float | None] | UnsetType,
+        "What vLLM says of its queue, s; null where it did not say. Missing where it never did: it "
+        "needs --enable-per-request-metrics.",
+    ] = UNSET
+    server_ttfts: Annotated[
+        list[float | None] | UnsetType,
+        "What vLLM says of its prefill, which it names so, s: not TTFT. As `server_queue_times`.",
+    ] = UNSET
     targets: Annotated[
         list[int] | UnsetType, "With several targets, the number of its target, from 0."
     ] = UNSET
@@ -270,6 +280,8 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
             name: [items[i] for i in order]
             for name, items in structs.asdict(snapshot.details).items()
         }
+        if VLLM not in snapshot.said_times:
+            del columns["server_queue_times"], columns["server_ttfts"]
         absent = () if streams else TIME_COLUMNS if generates else TOKEN_COLUMNS
         columns = {name: items for name, items in columns.items() if name not in absent}
         for name, parts in (("targets", snapshot.targets), ("classes", snapshot.classes)):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from loadgen.config.load import AS_IS, COLD, SALTED
+from loadgen.core.server_times import ASKED
 from loadgen.document import Block, Items, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
@@ -32,6 +33,13 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
         rows.append(("TTFT mean, ms from sent", in_table(theirs.mean), in_table(ours.mean)))
         rows.append(("TTFT p50, ms from sent", _bucket(theirs.p50), in_table(ours.p50)))
         rows.append(("TTFT p99, ms from sent", _bucket(theirs.p99), in_table(ours.p99)))
+    if (means := metrics.means_ms) and means.front is not None:
+        rows += [
+            ("of this mean: between loadgen and it", "", in_table(means.path)),
+            ("its front end", in_table(means.front), ""),
+            ("its queue", in_table(means.queue), ""),
+            ("computing the prompt", in_table(means.prefill), ""),
+        ]
     ended = sum(result.outcomes.values()) - result.cancelled.never_sent - result.never_due
     ended -= result.departures.never_sent if result.departures else 0
     unit = "requests"
@@ -84,6 +92,13 @@ def key_lines(result: RunResult) -> Iterator[str]:
         yield f"API key: renewed {plural(count, 'time')} during the run"
 
 
+def time_lines(result: RunResult) -> Iterator[str]:
+    """Write who said times of the server's, request by request; nothing where nobody did."""
+    for by, count in result.server_times.items():
+        cost = "; this costs it CPU time" if by in ASKED else ""
+        yield f"Times of the server: said by {by} of {plural(count, 'request')}{cost}"
+
+
 def cache_lines(result: RunResult) -> Iterator[str]:
     """Write what was done to the cache, what it gave back, and what it could; nothing where none
     of it is known.
@@ -99,7 +114,8 @@ def cache_lines(result: RunResult) -> Iterator[str]:
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the prefix cache, the calls, then the metrics of the server, or that there are none."""
-    if notes := [*cache_lines(result), *call_lines(result), *key_lines(result)]:
+    lines = (cache_lines, call_lines, key_lines, time_lines)
+    if notes := [line for lines_of in lines for line in lines_of(result)]:
         yield Items.of(notes)
     metrics = result.server
     if metrics is None:

@@ -44,6 +44,24 @@ def test_different_setting_is_named_by_its_flag(changes: dict[str, Any], differe
     assert difference in differences(asked(), asked(FEW.replace(**changes)))
 
 
+def timed(by: str) -> dict[str, Any]:
+    """The workload of a run of which this said times."""
+    saved = result("20250101", settings=FEW)
+    saved["loadgen"]["server_times"] = {by: 20}
+    return workload(saved_json.result(saved))
+
+
+@pytest.mark.parametrize("by", ["vllm", "sglang", "nim"])
+def test_server_that_was_asked_for_times_is_compared_with_none_that_was_not(by: str) -> None:
+    assert differences(asked(), timed(by)) == ["server times off and on"]
+    assert differences(timed(by), timed("vllm")) == []
+
+
+@pytest.mark.parametrize("by", ["llamacpp", "groq", "envoy"])
+def test_times_that_are_said_unasked_are_compared(by: str) -> None:
+    assert differences(asked(), timed(by)) == []
+
+
 def test_model_is_part_of_the_workload() -> None:
     assert differences(asked(), asked(model="org/large")) == ["--model org/tiny and org/large"]
 

@@ -51,6 +51,6 @@ async def test_records_have_the_parts_of_connecting_and_the_round_trip(
     for record in records:
         assert record.tcp_info is not None
         min_rtt_us, rtt_us, out_of_order, retransmits = record.tcp_info
-        assert min_rtt_us > 0 and rtt_us > 0, "loopback has a round trip, too"
+        assert min(min_rtt_us, rtt_us) > 0, "loopback has a round trip, too"
         assert out_of_order >= -1
         assert retransmits >= 0

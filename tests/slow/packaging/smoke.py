@@ -22,6 +22,7 @@ COMPILED = (
     "core.record_json",
     "core.record_row",
     "core.dialect_scan",
+    "core.server_times_scan",
     "core.sse",
     "core.http1",
     "core.kernel_clock",
