@@ -206,7 +206,10 @@ class Diagnosis:
         if self.words.ttft_ms is None:
             return "front"
         path_ms = float(self.requests.ttft_ms.mean()) - self.words.ttft_ms
-        return "front-path" if path_ms > outside_ms / 2 else "front-server"
+        in_server_ms = outside_ms - path_ms
+        if self.words.queue_ms is not None and self.words.prefill_ms is not None:
+            in_server_ms = self.words.ttft_ms - self.words.queue_ms - self.words.prefill_ms
+        return "front-path" if path_ms > in_server_ms else "front-server"
 
     def _bundling_ms(self) -> float:
         """How long tokens waited for others of their arrival, ms a request."""

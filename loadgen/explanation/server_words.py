@@ -27,7 +27,8 @@ class ServerWords:
         running, waiting, kv_usage: Its requests and the share of its KV cache, once a second; NaN:
             not said.
         preemptions: How many requests it preempted.
-        ttft_ms: The mean of its own TTFTs; None: not said.
+        ttft_ms, queue_ms, prefill_ms: The means of its own TTFTs, and of two parts of them; None:
+            not said.
         drafts: How often it decoded speculatively.
         knobs: The names of its knobs.
     """
@@ -37,6 +38,8 @@ class ServerWords:
     kv_usage: Floats = field(default_factory=lambda: np.empty(0))
     preemptions: float = 0.0
     ttft_ms: float | None = None
+    queue_ms: float | None = None
+    prefill_ms: float | None = None
     drafts: float = 0.0
     knobs: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,12 +65,19 @@ class ServerWords:
             None,
         )
         ttft = telemetry.ttft if telemetry.covers else None
+
+        def mean_ms(quantity: str) -> float | None:
+            mean_s = telemetry.mean(quantity) if telemetry.covers else None
+            return None if mean_s is None else mean_s * 1e3
+
         return cls(
             level("running"),
             level("waiting"),
             level("kv_usage"),
             source.increase("preemptions") or 0.0,
             None if ttft is None or ttft.mean is None else ttft.mean * 1e3,
+            mean_ms("queue"),
+            mean_ms("prefill"),
             source.increase("drafts") or 0.0,
             {} if table is None else table.own_names(None),
         )

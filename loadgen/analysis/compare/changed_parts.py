@@ -7,6 +7,7 @@ import numpy as np
 from loadgen.analysis.compare.compared_run import SavedRun
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.finding import findings
+from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
 from loadgen.report.result.explanation import Explanation
 from loadgen.report.sections.explanation import AFTER, PARTS, change_text
@@ -15,21 +16,26 @@ TO_FIRST, AFTER_FIRST = ("ttft", "e2el"), ("tpot", "itl", "icl", "e2el")  # late
 
 
 def texts(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
-    """Yield a line for each latency that is worse: "TTFT p99 +310 ms: +300 queue, +10 outside";
+    """Yield a line for each latency that is worse: "TTFT p99, by its parts: +310 ms: +300 queue";
     nothing where a run has no explanation.
     """
     sides = [_explanations(side) for side in (comparison.baseline, candidate.candidate)]
     if not all(sides):
         return
-    for row in (
-        row for finding in findings(candidate) if finding.is_worse for row in finding.shown
-    ):
-        statistic = row.metric.statistic
-        parts = [_parts(side, row.metric.latency, statistic) for side in sides]
-        text = change_text(*parts)
-        if text:
-            band = "" if statistic in ("mean", *sides[0][0].bands) else " in the mean"
-            yield f"{row.metric.title}, by its parts{band}: {text}"
+    rows = (row for finding in findings(candidate) if finding.is_worse for row in finding.shown)
+    yield from dict.fromkeys(text for row in rows if (text := _text(row, *sides)))
+
+
+def _text(row: Row, before: list[Explanation], after: list[Explanation]) -> str:
+    """Say by which parts a row is worse; empty where no part is."""
+    latency, statistic = row.metric.latency, row.metric.statistic
+    text = change_text(*(_parts(side, latency, statistic) for side in (before, after)))
+    if not text:
+        return ""
+    if latency not in TO_FIRST:
+        return f"After the first token, a request: {text}"
+    mean = "" if statistic in ("mean", *before[0].bands) else " in the mean"
+    return f"{row.metric.title}, by its parts{mean}: {text}"
 
 
 def _explanations(side: Side) -> list[Explanation]:

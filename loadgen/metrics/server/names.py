@@ -123,6 +123,7 @@ MEANS = {
     "step_tokens": ("vllm:iteration_tokens_total",),
 }
 
+
 def _samples(names: Iterable[str], part: str) -> tuple[str, ...]:
     """Return the names of the sums or of the counts of histograms."""
     parted = (name.partition("{") for name in names)
