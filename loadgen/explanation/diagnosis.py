@@ -14,7 +14,7 @@ from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.server_words import ServerWords
 from loadgen.explanation.step_costs import MAX_TOGETHER, StepCosts
 from loadgen.explanation.steps import Arrivals
-from loadgen.report.result.explanation import NamedCause, Prediction
+from loadgen.report.result.explanation import NamedCause, PredictedChange
 from loadgen.util.number_format import latency
 
 MOST = 3  # causes that are named
@@ -26,6 +26,8 @@ LEAST_TIMES = 4  # at which they happened
 OWN_SHARE = 0.5  # of what prompts of others cost, from which the own prompt is named first
 USUAL_OUTSIDE_MS = 2.0
 STEP_WAIT, OWN_STEP = 0.6, 1.6  # steps that a request waits, and has with its prompt, in any case
+FIRST_SHARE = 0.4  # of the mean time to the first token, that a cause of it costs
+BEFORE_FIRST = ("front", "front-path", "front-server", "network", "queue-slots", "queue-prefill")
 OF_STALLS = {
     Stall.CLIENT: "client-late",
     Stall.PATH: "path-stall",
@@ -75,10 +77,11 @@ class Diagnosis:
         queue, queue_evidence = queue_kind(self.requests, self.arrivals, self.gaps, self.words)
         costs_ms = self._costs_ms(queue)
         least_ms = max(LEAST_SHARE * float(self.requests.e2el_ms.mean()), LEAST_MS)
+        first_ms = max(FIRST_SHARE * float(self.parts.total.mean()) * MS, TAIL_MS)
         found = [
             (name, ms, "mean")
             for name, ms in sorted(costs_ms.items(), key=_rank(costs_ms))
-            if ms >= least_ms
+            if ms >= (min(least_ms, first_ms) if name in BEFORE_FIRST else least_ms)
         ]
         stalled = not {name for name, _, _ in found}.isdisjoint(OF_STALLS.values())
         found += [(name, ms, "tail") for name, ms in self._of_tail(queue, stalled=stalled)]
@@ -102,7 +105,7 @@ class Diagnosis:
             )
         return list(named.values())[:MOST]
 
-    def _predicted(self, name: str) -> Prediction | None:
+    def _predicted(self, name: str) -> PredictedChange | None:
         if self.costs is None or self.arrivals is None:
             return None
         outside_ms = float(np.percentile(self.parts.of("outside"), 50)) * MS
@@ -153,8 +156,8 @@ class Diagnosis:
             if stalled:
                 del causes["queue"]
             for part, name in causes.items():
-                least_ms = TAIL_SHARE * whole_ms
-                if part == "queue":
+                least_ms = max(TAIL_SHARE * whole_ms, TAIL_MS)
+                if part in ("queue", "prompt"):
                     least_ms = max(least_ms, self._step_wait_ms())
                 is_rare = part in OF_PARTS and self._is_rare(OF_PARTS[part])
                 if slowest[part] - usual[part] >= least_ms and not is_rare:

@@ -12,7 +12,7 @@ from loadgen.engines.sim import scheduler
 from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.step_costs import StepCosts
 from loadgen.explanation.steps import Arrivals
-from loadgen.report.result.explanation import Prediction
+from loadgen.report.result.explanation import BeforeAfter, PredictedChange
 from loadgen.util.arrays import Int64s
 
 MOST_TOKENS = 200_000  # that are replayed: half a second
@@ -58,7 +58,7 @@ class Replay:
 
     def predict(
         self, change: str, now: dict[str, int], then: dict[str, int], every: int = 1
-    ) -> Prediction | None:
+    ) -> PredictedChange | None:
         """Replay the run as it was and under other limits; None where the first is not near to
         what was measured.
 
@@ -72,22 +72,24 @@ class Replay:
         gaps = np.diff(requests.event)[streams]
         measured = self._summary(Times(requests.first, requests.last, gaps), 1)
         replayed = self._summary(self._run(now, 1), 1)
-        errors = [abs(replayed[name] / measured[name] - 1) for name in ("ttft_p50_ms", "e2el_ms")]
+        errors = [abs(replayed[name] / measured[name] - 1) for name in ("ttft_p50", "e2el")]
         if max(errors) > MOST_ERROR:
             return None
         changed = self._summary(self._run(then, every), every)
-        pairs = {name: (measured[name], changed[name]) for name in measured}
-        return Prediction(change=change, error=max(errors), **pairs)
+        pairs = {
+            name: BeforeAfter(now_ms=ms, then_ms=changed[name]) for name, ms in measured.items()
+        }
+        return PredictedChange(change=change, error=max(errors), **pairs)
 
     def _summary(self, times: "Times", every: int) -> dict[str, float]:
         ttfts = times.first - self.requests.sent[::every]
         p50, p99 = np.percentile(ttfts, [50, 99]).tolist()
         gap_p99 = float(np.percentile(times.gaps, 99)) if len(times.gaps) else 0.0
         return {
-            "ttft_p50_ms": p50 * MS,
-            "ttft_p99_ms": p99 * MS,
-            "gap_p99_ms": gap_p99 * MS,
-            "e2el_ms": float((times.last - self.requests.due[::every]).mean() * MS),
+            "ttft_p50": p50 * MS,
+            "ttft_p99": p99 * MS,
+            "gap_p99": gap_p99 * MS,
+            "e2el": float((times.last - self.requests.due[::every]).mean() * MS),
         }
 
     def _run(self, limits: dict[str, int], every: int) -> "Times":
@@ -134,7 +136,7 @@ class Replay:
         return Times(first, last, np.array(gaps))
 
 
-def prediction(name: str, replay: Replay, arrivals: Arrivals) -> Prediction | None:
+def prediction(name: str, replay: Replay, arrivals: Arrivals) -> PredictedChange | None:
     """Predict what the advice on a cause would bring; None: that is not known.
 
     Args:

@@ -51,16 +51,21 @@ class EngineSteps(Struct, frozen=True, kw_only=True):
     ]
 
 
-class Prediction(Struct, frozen=True, kw_only=True):
-    """What a change would bring, by a replay of the run with the costs of its steps. Pairs: as
-    measured, and as predicted, ms.
-    """
+class BeforeAfter(Struct, frozen=True, kw_only=True):
+    """A latency as measured, and as predicted of a change."""
+
+    now_ms: Annotated[float, "As measured, ms."]
+    then_ms: Annotated[float, "As predicted, ms."]
+
+
+class PredictedChange(Struct, frozen=True, kw_only=True):
+    """What a change would bring, by a replay of the run with the costs of its steps."""
 
     change: Annotated[str, "What is changed."]
-    ttft_p50_ms: Annotated[tuple[float, float], "Median of TTFT from sent."]
-    ttft_p99_ms: Annotated[tuple[float, float], "Its 99th percentile."]
-    gap_p99_ms: Annotated[tuple[float, float], "99th percentile of the gaps between tokens."]
-    e2el_ms: Annotated[tuple[float, float], "Mean E2EL from due."]
+    ttft_p50: Annotated[BeforeAfter, "Median of TTFT from sent."]
+    ttft_p99: Annotated[BeforeAfter, "Its 99th percentile."]
+    gap_p99: Annotated[BeforeAfter, "99th percentile of the gaps between tokens."]
+    e2el: Annotated[BeforeAfter, "Mean E2EL from due."]
     error: Annotated[
         float, "By how much a replay without the change is off: the greater of two, a share."
     ]
@@ -68,8 +73,8 @@ class Prediction(Struct, frozen=True, kw_only=True):
     @property
     def is_bad(self) -> bool:
         """Whether requests would take longer and the long gaps would not be halved."""
-        (e2el, longer), (gap, shorter) = self.e2el_ms, self.gap_p99_ms
-        return longer > e2el and shorter > gap / 2
+        is_slower = self.e2el.then_ms > self.e2el.now_ms
+        return is_slower and self.gap_p99.then_ms > self.gap_p99.now_ms / 2
 
 
 class NamedCause(Struct, frozen=True, kw_only=True):
@@ -83,7 +88,7 @@ class NamedCause(Struct, frozen=True, kw_only=True):
     evidence: Annotated[str, "What shows it."]
     advice: Annotated[str, "What to do."]
     predicted: Annotated[
-        Prediction | None, "What that would bring; null: it cannot be predicted."
+        PredictedChange | None, "What that would bring; null: it cannot be predicted."
     ] = None
 
 

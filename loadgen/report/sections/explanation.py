@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from loadgen.document import Block, Items, Line, Paragraph, Table, line
-from loadgen.report.result.explanation import Explanation, NamedCause, Prediction
+from loadgen.report.result.explanation import Explanation, NamedCause, PredictedChange
 from loadgen.util.number_format import in_table, latency, percent, plural
 
 TITLE = "Why: where the time went"
@@ -59,14 +59,14 @@ def _cause_lines(cause: NamedCause) -> tuple[Line, ...]:
     return line(sentence), line(cause.evidence), line(advice)
 
 
-def _prediction_text(predicted: Prediction) -> str:
+def _prediction_text(predicted: PredictedChange) -> str:
     pairs = (
-        ("TTFT p50", predicted.ttft_p50_ms),
-        ("p99", predicted.ttft_p99_ms),
-        ("gap p99", predicted.gap_p99_ms),
-        ("mean E2EL", predicted.e2el_ms),
+        ("TTFT p50", predicted.ttft_p50),
+        ("p99", predicted.ttft_p99),
+        ("gap p99", predicted.gap_p99),
+        ("mean E2EL", predicted.e2el),
     )
-    changes = (f"{name} {latency(now)} -> {latency(then)}" for name, (now, then) in pairs)
+    changes = (f"{name} {latency(pair.now_ms)} -> {latency(pair.then_ms)}" for name, pair in pairs)
     return (
         f"Predicted of {predicted.change}: {', '.join(changes)}; the same replay of this run is "
         f"{percent(predicted.error)} off"

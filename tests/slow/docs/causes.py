@@ -15,8 +15,8 @@ BEGIN, END = (
 
 def causes() -> str:
     """Write a row for each cause."""
-    rows = [(f"`{cause.name}`", cause.side, cause.shows) for cause in CAUSES.values()]
-    return table(("cause", "where", "how it shows"), rows)
+    rows = [(f"`{cause.name}`", cause.shows) for cause in CAUSES.values()]
+    return table(("cause", "how it shows"), rows)
 
 
 if __name__ == "__main__":
