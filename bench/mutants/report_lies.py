@@ -78,4 +78,23 @@ REPORT_LIES = (
         ),
         Test("tests/metrics/test_records_file.py::test_a_journal_is_read_wherever_its_writing_was_cut_off"),
     ),
+    Mutant(
+        "take times so far for those of the answer",
+        (
+            Edit(
+                "loadgen/core/sse.pyx",
+                "if delta.times_at and (delta.says & FINISH or not delta.says & CHOICE):",
+                "if delta.times_at:",
+            ),
+        ),
+        Test("tests/core/test_server_times.py::test_only_the_event_that_ends_the_answer_is_read"),
+    ),
+    Mutant(
+        "split a mean by the times of other requests",
+        (Edit("loadgen/report/result/server.py", "and own.count == measured.count", "and True"),),
+        Test(
+            "tests/report/test_server.py::"
+            "test_path_and_front_end_are_unknown_where_the_server_counted_other_requests"
+        ),
+    ),
 )  # fmt: skip

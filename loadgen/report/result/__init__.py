@@ -94,11 +94,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         dict[str, list[Example]], "The first few requests of each outcome other than ok."
     ]
     finish_reasons: Annotated[Counts, "Ok requests by the finish reason that the server gave."]
-    server_times: Annotated[
-        Counts,
-        "Who said times of the server's, such as vllm, and of how many ok requests: what it was "
-        "asked for costs it time.",
-    ] = {}
+    server_times: Annotated[Counts, "Ok requests of which a server said times, by who it is."] = {}
     early_stops: Annotated[
         Counts,
         "What ended ok requests with fewer output tokens than requested: finish reasons, with "

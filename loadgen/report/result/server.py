@@ -230,7 +230,7 @@ class ServerMeans(Struct, frozen=True, kw_only=True):
             own is not None
             and own.mean is not None
             and measured.mean is not None
-            and {own.count} == {measured.count}
+            and own.count == measured.count
             and telemetry.covers
             and not telemetry.restarts
         ):
