@@ -4,14 +4,14 @@ The catalogue has no rule of its own; `diagnosis` says how much of the time is e
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Side = Literal["client", "way", "server"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """One cause.
 
     Attributes:

@@ -1,9 +1,9 @@
 """Diagnosis: how much of the time each cause has, and which of them are named."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from loadgen.explanation.causes import CAUSES, advice
 from loadgen.explanation.gaps import Gaps, Stall
@@ -41,8 +41,7 @@ INSTEAD = "add a replica: a replay of this run says that no limit would help"
 OF_PARTS = {"engine_stall": Stall.ENGINE, "path_stall": Stall.PATH}
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """What was found in a run.
 
     Attributes:

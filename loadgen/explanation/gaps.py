@@ -1,9 +1,9 @@
 """Gaps: where the time between the tokens of a stream went, and whose fault the long ones are."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct
 
 from loadgen.explanation.request_columns import RequestColumns
 from loadgen.explanation.step_costs import StepCosts
@@ -37,8 +37,7 @@ class Stall(IntEnum):
     ENGINE = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
+class Gaps(Struct, frozen=True):
     """The gaps between the arrivals of each stream; shape (g,), lengths ms.
 
     Attributes:

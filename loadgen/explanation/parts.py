@@ -2,9 +2,8 @@
 of the prompt.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from loadgen.explanation.gaps import Gaps, Stall
 from loadgen.explanation.request_columns import MS, RequestColumns
@@ -27,8 +26,7 @@ BY_SERVER = ("outside", "queue", "prompt")  # outside: what remains of the time 
 RARE = 0.25  # share of the run that stalls may last so that waits in them are told apart
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """The TTFT of the fastest requests: start + slope x prompt tokens, ms.
 
     Attributes:
@@ -71,8 +69,7 @@ class Line:
         return Line(start_ms, slope_ms, is_known=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """The parts of the time from due to the first token; whole ns, which add up to it.
 
     Attributes:

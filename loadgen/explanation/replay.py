@@ -3,10 +3,10 @@ under other limits: what a change would bring.
 """
 
 from array import array
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from loadgen.engines.sim import scheduler
 from loadgen.explanation.request_columns import MS, RequestColumns
@@ -29,8 +29,7 @@ class Times(NamedTuple):
     gaps: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """Requests, the costs of a step, and the way to the engine.
 
     Attributes:

@@ -1,10 +1,10 @@
 """RequestColumns: the answered requests of a run as columns of numbers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -15,8 +15,7 @@ HEADS_AT_PROMPT = "llamacpp"  # sends its headers when it begins the prompt, and
 MAX_EVENTS = 4_000_000  # of which the times are kept: 100 MB
 
 
-@dataclass(frozen=True, slots=True)
-class RequestColumns:
+class RequestColumns(Struct, frozen=True):
     """The requests that ended well with tokens that have times, in the order of their numbers.
 
     Times are CLOCK_MONOTONIC ns, lengths ns; shape (n,) unless another one is said.

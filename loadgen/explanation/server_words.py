@@ -1,26 +1,16 @@
 """ServerWords: what the server's metrics say of a run's queue, and how its engine spells a knob."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
-from loadgen.engines.kinds import llamacpp, sglang, trtllm, vllm
 from loadgen.metrics.server.series import TICK
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.util.arrays import Floats
 
-# How names of metrics begin; loadgen's simulator has vLLM's names and flags.
-ENGINES = {
-    "vllm:": vllm.TABLE,
-    "sglang:": sglang.TABLE,
-    "trtllm_": trtllm.TABLE,
-    "llamacpp:": llamacpp.TABLE,
-}
 
-
-@dataclass(frozen=True, slots=True)
-class ServerWords:
+class ServerWords(Struct, frozen=True):
     """What one server said; empty where it said nothing, or where there are several.
 
     Attributes:
@@ -30,7 +20,7 @@ class ServerWords:
         ttft_ms, queue_ms, prefill_ms: The means of its own TTFTs, and of two parts of them; None:
             not said.
         drafts: How often it decoded speculatively.
-        knobs: The names of its knobs.
+        metrics: The names of its metrics.
     """
 
     running: Floats = field(default_factory=lambda: np.empty(0))
@@ -41,7 +31,7 @@ class ServerWords:
     queue_ms: float | None = None
     prefill_ms: float | None = None
     drafts: float = 0.0
-    knobs: Mapping[str, str] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, telemetry: Telemetry | None) -> "ServerWords":
@@ -56,14 +46,6 @@ class ServerWords:
             chosen: Floats = values[ticks]
             return chosen
 
-        table = next(
-            (
-                table
-                for prefix, table in ENGINES.items()
-                if any(name.startswith(prefix) for name in source.names.values())
-            ),
-            None,
-        )
         ttft = telemetry.ttft if telemetry.covers else None
 
         def mean_ms(quantity: str) -> float | None:
@@ -79,10 +61,28 @@ class ServerWords:
             mean_ms("queue"),
             mean_ms("prefill"),
             source.increase("drafts") or 0.0,
-            {} if table is None else table.own_names(None),
+            tuple(source.names.values()),
         )
 
     @property
     def tells_queue(self) -> bool:
         """Whether it said how many requests run and wait, and some did wait."""
         return bool(np.isfinite(self.running).any() and (self.waiting > 0).sum() >= 2)
+
+    @property
+    def knobs(self) -> Mapping[str, str]:
+        """The names of the engine's knobs, by those of its metrics; empty: it is not known."""
+        # 20 ms of CPU time, which runs without a cause need not spend.
+        from loadgen.engines.kinds import llamacpp, sglang, trtllm, vllm
+
+        tables = {
+            "vllm:": vllm.TABLE,  # loadgen's simulator, too
+            "sglang:": sglang.TABLE,
+            "trtllm_": trtllm.TABLE,
+            "llamacpp:": llamacpp.TABLE,
+        }
+        for name in self.metrics:
+            for prefix, table in tables.items():
+                if name.startswith(prefix):
+                    return table.own_names(None)
+        return {}

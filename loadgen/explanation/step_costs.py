@@ -2,9 +2,8 @@
 is not known.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from loadgen.explanation.request_columns import RequestColumns
 from loadgen.explanation.steps import Steps
@@ -23,8 +22,7 @@ LEAST_SPREAD_MS, NOISE = 0.5, 0.1  # that a step may differ by, and as a share o
 CHUNKS = "prompts take several steps (chunks)"
 
 
-@dataclass(frozen=True, slots=True)
-class StepCosts:
+class StepCosts(Struct, frozen=True):
     """length = base + prompt x prompt tokens + stream x (streams - 1), ms.
 
     Attributes:

@@ -4,9 +4,8 @@ All streams of an engine get their tokens at the ends of its steps, so that arri
 together are one step.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.util.arrays import Bools, Floats, Int64s
@@ -18,8 +17,7 @@ ALIKE = 1.5  # times the shortest steps, that nearly all are at most
 MOST_SHARE = 0.4  # of the median gap, that both are at most
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(Struct, frozen=True):
     """Events of a stream that came together; shape (k,), stream by stream.
 
     Times are ms on one axis on which the servers of a run follow each other, so that streams of
@@ -99,8 +97,7 @@ class Arrivals:
         return float(after.mean()) if len(after) else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """Steps whose begin is known: a stream has a token at both ends; shape (s,).
 
     Attributes:

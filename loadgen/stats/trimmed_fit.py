@@ -1,8 +1,7 @@
 """A fit by least squares that leaves outliers out, of values whose noise is a share of them."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from loadgen.util.arrays import Bools, Floats
 
@@ -11,8 +10,7 @@ OUTLIER = 3.5  # medians of the distances of what is kept
 HIGHEST = 99.5  # percentile of the values with which the fit begins
 
 
-@dataclass(frozen=True, slots=True)
-class TrimmedFit:
+class TrimmedFit(Struct, frozen=True):
     """values = columns @ coefficients, for the rows that are kept.
 
     Attributes:
