@@ -1,6 +1,7 @@
 """Lies: what load generators have been seen to do, and what of loadgen's notices it."""
 
 from bench.mutants.compare_lies import COMPARE_LIES
+from bench.mutants.explain_lies import EXPLAIN_LIES
 from bench.mutants.mutant import Check, Edit, Mutant, Test
 from bench.mutants.report_lies import REPORT_LIES
 from bench.mutants.search_lies import SEARCH_LIES
@@ -448,4 +449,5 @@ LIES = (
     *REPORT_LIES,
     *SEARCH_LIES,
     *SERVER_LIES,
+    *EXPLAIN_LIES,
 )  # fmt: skip

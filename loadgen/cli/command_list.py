@@ -35,6 +35,10 @@ OWN = {
         "print a saved result, or write it as HTML or CSV",
         "loadgen.cli.commands.report:main",
     ),
+    "explain": (
+        "say where the time of a run's requests went, and why",
+        "loadgen.cli.commands.explain:main",
+    ),
     "compare": (
         "compare runs, with confidence intervals of the differences",
         "loadgen.cli.commands.compare:main",
@@ -81,8 +85,7 @@ OTHERS = ("aiperf", "benchmark", "evalscope", "genai-perf", "guidellm", "inferen
 # In one row of the overview, so that it fits a small terminal.
 SELDOM = ("import", "benchmark-runner", "completion", "version")
 HEAD = """\
-loadgen: an open-loop load generator for LLM servers.
-usage: loadgen COMMAND [FLAGS]
+usage: loadgen COMMAND [FLAGS], an open-loop load generator for LLM servers
 """
 HINTS = """\
 To measure a server:       loadgen run --base-url http://host:8000 --rate 10

@@ -146,16 +146,14 @@ async def run(
             participant, job, preparing, report, scraper, server.processes
         )
         # 90 ms of CPU time, not before the run has begun
-        from loadgen.runner.run_result import conclude
+        from loadgen.runner.run_result import conclude, kept_records
 
         if server.processes:
             header = header.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = request_store.schedule(folder)
-        return conclude(
-            header.with_requests(request_store.read_about(folder), schedule.about()),
-            schedule,
-            measurement,
-        )
+        header = header.with_requests(request_store.read_about(folder), schedule.about())
+        kept = kept_records(records, measurement)
+        return await asyncio.to_thread(conclude, header, schedule, measurement, kept)
 
 
 @contextlib.asynccontextmanager

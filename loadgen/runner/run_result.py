@@ -18,6 +18,7 @@ from loadgen.config.settings import RunSettings, is_bounded_by_time, seed_of
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.errors import BadInput, WorkerDied
+from loadgen.explanation.explainer import explain
 from loadgen.metrics import parted_recorder, streamed_tokens
 from loadgen.metrics.client_cpu_usage import ClientUsage
 from loadgen.metrics.records.file import RecordFile
@@ -92,17 +93,40 @@ class Result(SavedResult, frozen=True, kw_only=True):
             raise AssertionError("\n".join(missed))
 
 
-def conclude(header: RunHeader, schedule: DueTimes, measurement: Measurement) -> Result:
+def conclude(
+    header: RunHeader,
+    schedule: DueTimes,
+    measurement: Measurement,
+    records: Iterable[Record] = (),
+) -> Result:
     """Check the measurement of a run, and make its result.
 
     Args:
         header: What the run is.
         schedule: Its due times.
         measurement: What was measured.
+        records: Its records, by which it is explained; empty: it kept none.
     """
     snapshot = streamed_tokens.with_sampled_tpot(measurement.snapshot)
     data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measurement.trailer)
-    return Result.of(data, checks.examine(data), snapshot=snapshot)
+    explained = None
+    with contextlib.suppress(BadInput):  # a record that cannot be read costs no result
+        explained = explain(records, measurement.trailer.telemetry)
+    return Result.of(data, checks.examine(data), snapshot=snapshot, explain=explained)
+
+
+def kept_records(path: Path | None, measurement: Measurement) -> Iterable[Record]:
+    """Return the records of a run that has just ended; nothing where they are not complete.
+
+    Args:
+        path: Where they were to be written, or None.
+        measurement: What was measured.
+    """
+    if path is None or measurement.trailer.records_error or not path.is_file():
+        return ()
+    with contextlib.suppress(BadInput):
+        return RecordFile(path)
+    return ()
 
 
 def from_records(path: str | Path) -> Result:
@@ -128,11 +152,13 @@ def from_records(path: str | Path) -> Result:
     measurement = recover_run(file, schedule)
     workers = [part.partition.index for part in file.parts()]
     is_whole = not goes_on and workers == [*range(file.partition.count)]
+    # Before the journals are replaced.
+    result = conclude(file.header, schedule, measurement, file)
     if is_whole and file.is_journal and settings.records:
         totals = LoopTotals.of(measurement.snapshot)
         with contextlib.suppress(OSError):  # where it lies, nothing may be written
             file.write_lines(file.path, measurement.trailer, totals)
-    return conclude(file.header, schedule, measurement)
+    return result
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:

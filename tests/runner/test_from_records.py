@@ -61,7 +61,7 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
     measurement = Measurement(recorder.snapshot(partial), trailer)
     if to_its_end:
         write_trailer(path, trailer, LoopTotals.of(measurement.snapshot))
-    return conclude(HEADING, SCHEDULE, measurement)
+    return conclude(HEADING, SCHEDULE, measurement, islice(records(), ended))
 
 
 def test_the_records_of_a_whole_run_make_its_result_again(tmp_path):

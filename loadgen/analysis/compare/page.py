@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from loadgen.analysis.compare import texts
+from loadgen.analysis.compare import changed_parts, texts
 from loadgen.analysis.compare.answer import answer
 from loadgen.analysis.compare.compared_run import SavedRun
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
@@ -214,6 +214,8 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
     if (chart := forest(notable, names)) is not None:
         yield Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
     yield _table(head, notable)
+    if items := Items.of(changed_parts.texts(comparison, candidate)).items:
+        yield Items(items)
     for word, meaning in texts.legend(comparison, notable):
         yield Paragraph.of(Span(word, TONES[word]), f": {meaning}.")
     if others:

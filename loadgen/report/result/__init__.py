@@ -17,6 +17,7 @@ from loadgen.features.liveness import ServerSilence, silences
 from loadgen.features.structured_output import StructuredOutput
 from loadgen.metrics.run_data import RunData
 from loadgen.report.result.client import ClientTotals, Worker
+from loadgen.report.result.explanation import Explanation
 from loadgen.report.result.fields import from_json_values, to_json_values
 from loadgen.report.result.latencies import (
     ClientErrors,
@@ -202,6 +203,11 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         PrefixCache | None,
         "The server's prefix cache: its state, and how much input came from it; null: an earlier "
         "version.",
+    ] = None
+    explain: Annotated[
+        Explanation | None,
+        "Where the time of the requests went, and what caused it; null: the run kept no records, "
+        "or no request had tokens with times.",
     ] = None
     provenance: Provenance
     histograms: Histograms

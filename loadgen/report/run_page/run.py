@@ -29,9 +29,11 @@ from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.numbers import RunNumbers
 from loadgen.report.result.provenance import Provenance
 from loadgen.report.run_page import charts
+from loadgen.report.run_page import explanation as explanation_charts
 from loadgen.report.run_state import answer_rate
 from loadgen.report.sections import (
     client,
+    explanation,
     groups,
     latencies,
     next_step,
@@ -127,6 +129,11 @@ def sections(
     """
     fold = Note.fold
     yield from verdict.reasons(result, kind)
+    if (why := result.explain) is not None:
+        details: list[Block] = [explanation.answer(why)]
+        if has_charts:
+            details = [*explanation.blocks(why), *explanation_charts.drawings(why)]
+        yield fold(explanation.TITLE, *details)
     yield fold("Latencies: mean, percentiles and maximum", *latencies.blocks(result))
     if has_charts:
         yield fold("Over time: requests, latencies, tokens and gaps", *charts.blocks(result))

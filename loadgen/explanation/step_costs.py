@@ -1,0 +1,134 @@
+"""StepCosts: what a step of the engine costs, fitted to the steps that the arrivals show; or why it
+is not known.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from loadgen.explanation.request_columns import RequestColumns
+from loadgen.explanation.steps import Steps
+from loadgen.stats.trimmed_fit import TrimmedFit
+
+LEAST_STEPS = 40
+LEAST_KEPT = 0.5  # share of the steps that the fit describes
+LEAST_IN_TURN = 0.7  # share of the gaps that are one step long
+MAX_TOGETHER = 1.5  # mean tokens of an arrival
+MAX_STALLS = 0.02  # stalls of the way for each step
+BASE_ERROR, PROMPT_ERROR, STREAM_ERROR = 0.03, 0.1, 0.2  # greatest standard errors, as shares
+CHUNKED = 2.0  # times as long as its step that a prompt may take
+LEAST_SPREAD = 64  # prompt tokens, between which the lengths of prompts must lie to show that
+LONG_BEFORE = 0.5  # share of the steps before those in which a prompt ends
+LEAST_SPREAD_MS, NOISE = 0.5, 0.1  # that a step may differ by, and as a share of its length
+CHUNKS = "prompts take several steps (chunks)"
+
+
+class StepCosts(Struct, frozen=True):
+    """length = base + prompt x prompt tokens + stream x (streams - 1), ms.
+
+    Attributes:
+        base_ms, prompt_ms, stream_ms: The costs.
+        base_error_ms, prompt_error_ms, stream_error_ms: Their standard errors; NaN where the steps
+            do not tell them.
+        kept: Share of the steps that it describes.
+        within_ms: How far these are from it at most.
+    """
+
+    base_ms: float
+    prompt_ms: float
+    stream_ms: float
+    base_error_ms: float
+    prompt_error_ms: float
+    stream_error_ms: float
+    kept: float
+    within_ms: float
+
+    @property
+    def knows_base(self) -> bool:
+        """Whether the base is known well enough to be shown."""
+        return self.base_error_ms <= BASE_ERROR * self.base_ms
+
+    @property
+    def knows_prompt(self) -> bool:
+        """Whether the cost of a prompt token is known well enough to be shown."""
+        return self.prompt_error_ms <= PROMPT_ERROR * self.prompt_ms
+
+    @property
+    def knows_stream(self) -> bool:
+        """Whether the cost of a stream is known well enough to be shown."""
+        return self.stream_error_ms <= STREAM_ERROR * self.stream_ms
+
+
+def fit(steps: Steps) -> StepCosts | None:
+    """Fit the costs; None where the steps are too few."""
+    if len(steps) < LEAST_STEPS:
+        return None
+    columns = np.column_stack([np.ones(len(steps)), steps.prompt, steps.streams - 1])
+    fitted = TrimmedFit.of(columns, steps.length_ms, least=LEAST_SPREAD_MS, share=NOISE)
+    base_ms, prompt_ms, stream_ms = fitted.coefficients.tolist()
+    base_error_ms, prompt_error_ms, stream_error_ms = fitted.errors.tolist()
+    return StepCosts(
+        base_ms,
+        prompt_ms,
+        stream_ms,
+        base_error_ms,
+        prompt_error_ms,
+        stream_error_ms,
+        kept=float(fitted.kept.mean()),
+        within_ms=max(LEAST_SPREAD_MS, 3.5 * fitted.spread),
+    )
+
+
+def refusal(
+    requests: RequestColumns,
+    steps: Steps,
+    costs: StepCosts | None,
+    *,
+    together: float,
+    path_stalls: int,
+    prompt_slope_ms: float,
+) -> str | None:
+    """Say why the costs are not known; None: they are.
+
+    Args:
+        requests: The requests.
+        steps: Their steps.
+        costs: The fit.
+        together: Mean tokens of an arrival.
+        path_stalls: How often the way to the server stood still.
+        prompt_slope_ms: By how much a prompt token delays the first token of the fastest requests,
+            ms.
+    """
+    if together >= MAX_TOGETHER:
+        if requests.uncounted.mean() > 0.5:
+            return f"events bear {together:.1f} tokens each, and do not say how many"
+        return f"tokens come {together:.1f} at a time"
+    if costs is None:
+        return f"only {len(steps)} steps of the engine can be seen, fewer than {LEAST_STEPS}"
+    if steps.in_turn < LEAST_IN_TURN:
+        return (
+            f"streams take turns: {1 - steps.in_turn:.0%} of their gaps span steps of others, as "
+            "with several engines behind one URL"
+        )
+    if path_stalls > MAX_STALLS * len(steps):
+        return f"the way to the server stood still {path_stalls} times"
+    if costs.kept < LEAST_KEPT:
+        return f"the fit describes only {costs.kept:.0%} of the steps"
+    spread = float(np.ptp(np.percentile(requests.prompt, [5, 95])))
+    slope_ms = max(CHUNKED * costs.prompt_ms, costs.prompt_ms + costs.base_ms / max(spread, 1.0))
+    is_steep = spread >= LEAST_SPREAD and prompt_slope_ms > slope_ms
+    if is_steep or _share_long_before(steps, costs) > LONG_BEFORE:
+        return CHUNKS
+    return None
+
+
+def _share_long_before(steps: Steps, costs: StepCosts) -> float:
+    """How many of the steps before those in which a prompt ends have a part of its prompt."""
+    begin_ms = steps.end_ms - steps.length_ms
+    follows = np.append(False, np.abs(begin_ms[1:] - steps.end_ms[:-1]) < costs.within_ms)
+    ends = np.flatnonzero(follows & (steps.prompt > 0))
+    ends = ends[steps.prompt[ends - 1] == 0]
+    if len(ends) < LEAST_STEPS:
+        return 0.0
+    before = ends - 1
+    usual_ms = costs.base_ms + costs.stream_ms * (steps.streams[before] - 1)
+    return float((steps.length_ms[before] > usual_ms + costs.within_ms).mean())

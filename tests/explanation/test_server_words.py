@@ -1,0 +1,84 @@
+"""What the server's metrics say decides which queue it was, and how a knob is spelled."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.explanation.explainer import explain
+from loadgen.explanation.server_words import ServerWords
+from loadgen.metrics.server.series import SourceSeries
+from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.report.result.explanation import NamedCause
+from tests.helpers.planted_records import records, served
+
+NAMES = {"running": "vllm:num_requests_running", "waiting": "vllm:num_requests_waiting"}
+
+
+def telemetry(names: dict[str, str] = NAMES, **series: list[float]) -> Telemetry:
+    """The metrics of one server, once a second."""
+    count = len(next(iter(series.values())))
+    source = SourceSeries(
+        url="http://127.0.0.1/metrics",
+        target="http://127.0.0.1",
+        at_s=[float(second) for second in range(count)],
+        took_ms=[1.0] * count,
+        moments=["tick"] * count,
+        failed=[None] * count,
+        names=names,
+        series=dict(series),
+        restarts=0,
+    )
+    return Telemetry(sources=(source,))
+
+
+def first(metrics: Telemetry, **limits: Any) -> NamedCause:
+    explanation = explain(records(served(**limits)), metrics)
+    assert explanation is not None
+    return explanation.causes[0]
+
+
+def test_running_requests_at_their_limit_are_a_queue_for_slots() -> None:
+    cause = first(telemetry(running=[3, 3, 3, 2], waiting=[4, 9, 12, 0]), max_num_seqs=3)
+    assert cause.name == "queue-slots"
+    assert cause.evidence == "3.0 of at most 3 requests ran while up to 12 waited"
+    assert cause.advice.startswith("raise --max-num-seqs ")
+
+
+def test_running_requests_below_their_limit_wait_for_steps() -> None:
+    cause = first(telemetry(running=[1, 2, 8, 2], waiting=[4, 9, 0, 6]), max_num_seqs=3)
+    assert cause.name == "queue-prefill"
+    assert cause.evidence == "1 to 8 requests ran while up to 9 waited"
+
+
+def test_preemptions_are_a_full_cache() -> None:
+    metrics = telemetry(
+        NAMES
+        | {"preemptions": "vllm:num_preemptions_total", "kv_usage": "vllm:kv_cache_usage_perc"},
+        running=[3, 3],
+        waiting=[2, 4],
+        preemptions=[0, 7],
+        kv_usage=[0.9, 0.97],
+    )
+    cause = first(metrics, max_num_seqs=3)
+    assert cause.name == "kv"
+    assert cause.evidence == "7 preemptions, KV cache up to 97% full"
+
+
+@pytest.mark.parametrize(
+    ("metric", "slots"),
+    [
+        ("vllm:num_requests_running", "--max-num-seqs"),
+        ("sglang:num_running_reqs", "--max-running-requests"),
+        ("llamacpp:requests_processing", "--parallel"),
+    ],
+)
+def test_a_knob_is_spelled_as_the_engine_does(metric: str, slots: str) -> None:
+    words = ServerWords.of(telemetry({"running": metric}, running=[1.0, 2.0]))
+    assert slots in words.knobs["max_seqs"]
+
+
+def test_several_servers_say_nothing_of_one() -> None:
+    (source,) = telemetry(running=[1.0], waiting=[2.0]).sources
+    words = ServerWords.of(Telemetry(sources=(source, source)))
+    assert not words.tells_queue
+    assert words.knobs == {}

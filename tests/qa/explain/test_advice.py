@@ -1,0 +1,53 @@
+"""What a replay predicts of an advice is what the advice does: the change is made on the simulator,
+and the same load measured again.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadgen.explanation.explainer import explain
+from loadgen.explanation.request_columns import MS, RequestColumns
+from loadgen.metrics.records.file import RecordFile
+from tests.qa.explain.plants import Plant, drawn, run
+from tests.qa.explain.test_plants import MINUTES, SEED
+
+WITHIN = 0.15
+
+
+def slots(plant: Plant) -> Plant:
+    words = plant.server.split()
+    return replace(plant, server=f"{plant.server} --max-num-seqs {2 * int(words[-1])}")
+
+
+def chunks(plant: Plant) -> Plant:
+    return replace(plant, server=f"{plant.server} --max-num-batched-tokens 256 --max-num-seqs 200")
+
+
+@pytest.mark.timeout(10 * MINUTES)
+@pytest.mark.parametrize(
+    ("name", "cause", "changed"),
+    [("slots", "queue-slots", slots), ("interfere", "prefill-others", chunks)],
+)
+def test_a_predicted_change_is_what_is_measured(
+    name: str, cause: str, changed: Callable[[Plant], Plant], tmp_path: Path
+) -> None:
+    print(f"EXPLAIN_SEED={SEED}")
+    plant = drawn(SEED)[name]
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    run(plant, before, SEED)
+    explanation = explain(RecordFile(before), None)
+    assert explanation is not None
+    (predicted,) = (found.predicted for found in explanation.causes if found.name == cause)
+    assert predicted is not None
+    if name == "interfere":
+        assert predicted.change == "256 tokens a step"
+    run(changed(plant), after, SEED)
+    requests = RequestColumns.of(RecordFile(after))
+    ttfts_ms = sorted(requests.ttft_ms.tolist())
+    print(predicted, ttfts_ms[len(ttfts_ms) // 2], float(requests.e2el_ms.mean()))
+    measured_ms = float((requests.last - requests.due).mean()) * MS
+    assert predicted.e2el.then_ms == pytest.approx(measured_ms, rel=WITHIN)
+    assert predicted.ttft_p50.then_ms == pytest.approx(ttfts_ms[len(ttfts_ms) // 2], rel=WITHIN)
