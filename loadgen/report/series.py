@@ -32,7 +32,7 @@ from loadgen.report.sections.latencies import FEW
 from loadgen.report.summary_line import worst_verdict
 from loadgen.util.number_format import bounds, fixed, percent
 
-UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
+UNITS = {"rate": "req/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"
 MIN_FOR_KNEE = 100  # requests at a level: the throughput of fewer varies by more than a tenth
 REPEATED = (
@@ -152,7 +152,7 @@ def level_text(level: float | str) -> str:
 
 
 def level_with_unit(level: float | str, over: str) -> str:
-    """Write a level with its unit: "4 requests/s", "1 request in flight"."""
+    """Write a level with its unit: "4 req/s", "1 request in flight"."""
     unit = UNITS[over]
     return f"{level_text(level)} {unit.replace('requests', 'request') if level == 1 else unit}"
 
@@ -214,6 +214,14 @@ class Row(Struct, frozen=True):
                 return None
             gaps, seconds = gaps + answers - 1, seconds + (answers - 1) / rate
         return gaps / seconds
+
+    @property
+    def answer_rate(self) -> float | None:
+        """Ok answers per second as the answer of a run has them: where the rate between answers is
+        not known, as in a closed loop or a burst, the request throughput.
+        """
+        rate = self.answers_per_s
+        return self.throughput("request_throughput") if rate is None else rate
 
     @property
     def efficiency(self) -> Efficiency | None:
@@ -287,12 +295,7 @@ def table(series: Series, *, with_bounds: bool = False) -> Table:
         columns.append(("verdict", [row.verdict for row in shown]))
     words = len(columns)
     columns += _latencies(series, shown, with_bounds=with_bounds)
-    answers = [row.answers_per_s for row in shown]
-    if any(rate is not None for rate in answers):
-        columns.append(("answers/s", _numbers(answers)))
-    if None in answers:  # a closed loop, a burst, few answers, or a series of an earlier version
-        rates = [row.throughput("request_throughput") for row in shown]
-        columns.append(("req/s", _numbers(rates)))
+    columns.append(("req/s", _numbers([row.answer_rate for row in shown])))
     if has_tokens(series):
         rates = [row.throughput("output_throughput") for row in shown]
         columns.append(("tok/s", _numbers(rates)))

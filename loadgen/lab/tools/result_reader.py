@@ -129,7 +129,7 @@ class ToolRun(ComparedRun):
         number = self.load.get("num_prompts", self._result.flat.get("completed"))
         parts = [
             f"{number} requests",
-            f"{rate} requests/s",
+            f"{rate} req/s",
             f"at most {cap} in flight" if cap else "",
         ]
         return f"{', '.join(filter(None, parts))}, by {self.tool}."

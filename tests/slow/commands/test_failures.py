@@ -38,7 +38,7 @@ def test_a_run_with_failures_exits_5_and_says_so_in_its_verdict(tmp_path: Path, 
     last, following = out.splitlines()[-2:]
     assert last.startswith("FAILED: ")
     assert out.startswith("FAILED: ")
-    assert (f" | measured {own['verdict']}" in last) is ("ok" in own["outcomes"])
+    assert (f" | measurement {own['verdict']}" in last) is ("ok" in own["outcomes"])
     assert following.startswith("next: ")
 
 

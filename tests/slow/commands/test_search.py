@@ -185,7 +185,7 @@ def interrupted(tmp_path: Path, url: str, *flags: str) -> tuple[int, str, str, d
     begun = ["--request-rate", "60", "--slo", "ttft_p90<60s", *FEW]
     search = start("search", "--base-url", url, *begun, *saved, *flags, cwd=tmp_path)
     try:
-        hear(search, lambda line: line.endswith(", 120 requests/s\n"))
+        hear(search, lambda line: line.endswith(", 120 req/s\n"))
         hear(search, in_flight)
         search.send_signal(signal.SIGINT)
         out, err = search.communicate(timeout=60)
@@ -200,7 +200,7 @@ def test_an_interrupt_keeps_every_point(tmp_path: Path, state: Path) -> None:
         code, out, err, kept = interrupted(tmp_path, url)
     assert code == 130, err
     assert "PARTIAL: interrupted." in out
-    answer = "At least 60 requests/s meets ttft_p90 < 60 s | the search ended early"
+    answer = "at least 60 req/s meets ttft_p90 < 60 s | the search ended early"
     assert out.splitlines()[-2].startswith(answer)
     told = [(point["level"], point["met"], point["why"]) for point in kept["points"]]
     # Whatever turned out too short before.
@@ -237,7 +237,7 @@ def said_first(tmp_path: Path, *flags: str) -> str:
 def test_a_search_says_when_it_lengthens_the_duration(tmp_path: Path) -> None:
     line = said_first(tmp_path, "--request-rate", "10", "--duration", "2")
     assert "--duration 2 is too short: ttft_p90<60s needs 100 requests" in line
-    assert "up to 16 runs of 10 s each at 10 requests/s, 2.7 min in total" in line
+    assert "up to 16 runs of 10 s each at 10 req/s, 2.7 min in total" in line
     assert "too short" not in said_first(tmp_path, "--request-rate", "10", "--duration", "20")
 
 

@@ -297,7 +297,7 @@ def _steady(text: str, folder: Path) -> str:
     cores = usable_cores()
     text = text.replace(f"{cores + 1} processes share {cores} cores", "3 processes share 2 cores")
     text = re.sub(r"\((WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE);", "(WRONG_VERSION_NUMBER;", text)
-    text = re.sub(r"measured (VALID|SUSPECT: [^|]*(?= \|))", "measured VALID", text)
+    text = re.sub(r"measured (VALID|SUSPECT: [^|]*(?= \|))", "measurement VALID", text)
     text = re.sub(r"\d+ cut off, \d+ never sent", "40 cut off, 960 never sent", text)
     return re.sub(
         r"\((Temporary failure in name resolution|No address .*?)\)",
