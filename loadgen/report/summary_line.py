@@ -49,7 +49,7 @@ def answer(result: RunResult) -> Answer:
     to do next.
     """
     parts = list(_state_parts(result))
-    if rate := _rate(result):
+    if result.numbers.completed and (rate := _rate(result)):
         parts.append((rate, Colour.NONE))
     parts += ((text, Colour.NONE) for text in _figure_texts(result))
     parts += _belief_parts(result)
