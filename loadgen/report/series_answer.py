@@ -348,7 +348,7 @@ def _after_slo_sweep(series: Series, limits: str) -> str:
         most = max(point.result.numbers.num_prompts for point in series.points)
         return f"repeat it with more requests, `--num-prompts {4 * most}`: the levels contradict"
     if not met:
-        return f"try lower loads: {search}, finds the highest that meets it"
+        return f"find the highest load that meets it: {search}"
     level = level_with_unit(met[-1], over)
     return f"load the server with at most {level}, or find the limit above it: {search}"
 
@@ -363,8 +363,9 @@ def _after_sweep(series: Series) -> str:
     search = next_step.search_command(f"{metric}_p99<500ms", series.over, level_of(best))
     if is_highest_level(best, series.points):
         higher = [factor * level_of(best) for factor in (2, 4)]
-        return f"choose limits: {search}; or try higher levels: `{_flag(series, *higher)}`"
-    return f"choose limits, since a knee is none: {search}, finds the highest load within them"
+        levels = f"try higher levels: `{_flag(series, *higher)}`"
+        return f"choose limits, and find the highest load within them: {search}; or {levels}"
+    return f"choose limits, since a knee is none, and find the highest load within them: {search}"
 
 
 def _flag(series: Series, *levels: float) -> str:

@@ -104,7 +104,7 @@ def test_failures_of_a_run_that_did_not_fail_have_their_advice():
     settings = RunSettings(max_error_rate=0.5, slo="ttft_p50<1ms")
     lines = render(result(records, settings), form="brief").splitlines()
     following = next(number for number, line in enumerate(lines) if line.startswith("next: "))
-    assert lines[following].startswith("next: lower the load: `loadgen search ")
+    assert lines[following].startswith("next: lower the load; find the highest ")
     assert lines[following + 1 : following + 3] == [
         "- status(503): request 30, first token: why",
         "  -> read the log of the server",

@@ -82,7 +82,8 @@ def test_a_missed_slo_names_the_search_that_finds_the_load(
     settings: dict[str, Any], command: str
 ) -> None:
     told = step(ok(20), slo="ttft_mean<1ms", **settings)
-    assert told.startswith(f"lower the load: {command}, {AS_THEY_WERE}, finds the highest ")
+    assert told.startswith("lower the load; find the highest ")
+    assert told.endswith(f" that meets the SLO: {command}, {AS_THEY_WERE}")
 
 
 def test_a_load_that_no_search_can_vary_is_only_lowered() -> None:
@@ -96,12 +97,12 @@ def test_a_doubtful_run_has_the_advice_of_the_first_check_that_failed() -> None:
 
 def test_a_good_run_is_told_how_to_find_the_limit_and_the_simulator_that_it_is_one() -> None:
     assert step(ok(ENOUGH)) == (
-        f'`loadgen search --slo "ttft_p99<500ms"`, {AS_THEY_WERE}, finds the highest rate within '
-        "such limits"
+        'find the highest rate within limits of yours: `loadgen search --slo "ttft_p99<500ms"`, '
+        f"{AS_THEY_WERE}"
     )
     told = step(ok(ENOUGH), slo="tpot_mean<1s")
     assert '--slo "tpot_mean<1s"' in told
-    assert told.endswith("finds the highest rate that meets the SLO")
+    assert told.startswith("find the highest rate that meets the SLO: ")
     data = result(ok(ENOUGH), RunSettings(), simulated=True)
     told = after_run(saved_json.result(data))
     assert told == "measure your own server: `loadgen run --base-url URL`"

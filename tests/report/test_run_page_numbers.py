@@ -81,7 +81,7 @@ def test_limits_that_are_not_met_are_seen_below_the_badge_and_all_are_among_the_
     page = document([result])
     badge, following = page.answers[0].text, page.answers[0].next_step
     below = [words(block.text) for block in page.blocks if isinstance(block, Paragraph)]
-    assert following.startswith("lower the load: ")
+    assert following.startswith("lower the load; find ")
     assert [line.partition(":")[0] for line in below] == [
         f"SLO {limit}" for limit in limits if f"{limit} " not in badge
     ]

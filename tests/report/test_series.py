@@ -486,7 +486,10 @@ def test_next_step_of_a_search_is_the_load_to_use_or_what_to_change(
             'search --request-rate 2 --slo "ttft_p99<100ms,e2el_p95<1s"`, with ',
         ),
         ((True, False, True), "repeat it with more requests, `--num-prompts 4`: the levels "),
-        ((False, False, False), "try lower loads: `loadgen search --request-rate 0.5 --slo "),
+        (
+            (False, False, False),
+            "find the highest load that meets it: `loadgen search --request-rate 0.5 --slo ",
+        ),
     ],
 )
 def test_next_step_of_a_sweep_is_the_load_to_use_or_where_to_look(
@@ -503,7 +506,7 @@ def test_next_step_of_a_sweep_without_limits_follows_from_its_knee() -> None:
         return after_series(Series.from_dict(together(*points, kind="sweep") | {"slo": None}))
 
     assert told((1.0, 200.0), (2.0, 100.0), (4.0, 900.0)).startswith(
-        "choose limits, since a knee is none: `loadgen search --request-rate 2 "
+        "choose limits, since a knee is none, and find the highest load within them: `loadgen "
     )
     assert told((1.0, 300.0), (2.0, 150.0), (4.0, 75.0)).endswith(
         "; or try higher levels: `--request-rate 8,16`"

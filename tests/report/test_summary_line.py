@@ -72,6 +72,13 @@ def test_checks_that_failed_are_named():
     assert said(checks=checks).endswith(" | timing error of loadgen at most 0.062 ms")
 
 
+def test_a_run_without_a_median_is_too_few_whatever_else_is_wrong():
+    late = [Check("late sends", False, "1", "0", "wait", group="B")]
+    line = said(records=ELEVEN[:3], checks=late)
+    assert line.startswith("TOO FEW: 3 values, and a median needs 11 | 3/3 ok | ")
+    assert " | measurement SUSPECT: late sends (" in line
+
+
 def test_users_who_left_are_told_after_the_answers():
     gone = [failed(11, Outcome.DISCONNECTED)]
     assert " | 11/11 ok | 1 user left | " in said(
@@ -90,7 +97,7 @@ def test_failures_come_first_with_their_ways():
 
 def test_where_no_request_succeeded_no_word_says_that_all_is_well():
     everybody = [failed(index, Outcome.DISCONNECTED) for index in range(3)]
-    assert said(records=everybody).startswith("FAILED: no request ended | ")
+    assert said(records=everybody).startswith("FAILED: no request ended")
     refused = [failed(index, Outcome.STATUS) for index in range(3)]
     for line in (said(records=everybody), said(records=refused)):
         assert "VALID" not in line

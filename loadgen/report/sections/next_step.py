@@ -122,7 +122,7 @@ def _after_a_miss(result: RunResult) -> str:
     if not settings.slo or not _is_searchable(settings):
         return "lower the load, or make the server faster"
     what, command = _search(settings, settings.slo)
-    return f"lower the load: {command}, finds the highest {what} that meets the SLO"
+    return f"lower the load; find the highest {what} that meets the SLO: {command}"
 
 
 def _after_success(result: RunResult) -> str:
@@ -137,8 +137,8 @@ def _after_success(result: RunResult) -> str:
         return ""
     metric = "ttft" if result.streams else "e2el"
     what, command = _search(settings, settings.slo or f"{metric}_p99<500ms")
-    limits = "that meets the SLO" if settings.slo else "within such limits"
-    return f"{command}, finds the highest {what} {limits}"
+    limits = "that meets the SLO" if settings.slo else "within limits of yours"
+    return f"find the highest {what} {limits}: {command}"
 
 
 def _search(settings: RunSettings, limits: str) -> tuple[str, str]:

@@ -185,7 +185,7 @@ MISTAKES = (
         "A search for an impossible limit",
         f'loadgen search {SERVER} --over concurrency --max-concurrency 2 --slo "ttft_mean<1ms" '
         "--num-prompts 200 --random-input-len 16 --random-output-len 4 --quiet",
-        shows=("no concurrency meets ",),
+        shows=("^SLO MISSED: ",),
     ),
     Mistake(
         "A report of another file",
