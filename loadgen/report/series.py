@@ -131,6 +131,13 @@ def judgeable_points(points: Sequence[Point]) -> list[Point]:
     return [point for point in points if point.level != "inf" and point.verdict != "INVALID"]
 
 
+def is_short_of_knee(series: Series) -> bool:
+    """Whether three levels were measured, with too few requests for a knee."""
+    points = judgeable_points(series.points)
+    levels = {point.level for point in points}
+    return len(levels) >= 3 and fewest_requests(points) < MIN_FOR_KNEE
+
+
 def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
     """Tell whether no run that can be judged had a higher level."""
     return level_of(best) == max(map(level_of, judgeable_points(points)))

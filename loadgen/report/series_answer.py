@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from loadgen.checks import Verdict
 from loadgen.config import slo
-from loadgen.config.option import flag
 from loadgen.document import Answer, Colour, Part
 from loadgen.report import load_line
-from loadgen.report.result.series import Found, Point, Series
+from loadgen.report.result.series import Point, Series
 from loadgen.report.run_state import COLOURS, MAX_NAMED, State
-from loadgen.report.sections import next_step
 from loadgen.report.series import (
     MIN_FOR_KNEE,
     TOO_FEW,
@@ -25,6 +22,7 @@ from loadgen.report.series import (
     has_tokens,
     heading,
     is_highest_level,
+    is_short_of_knee,
     judgeable_points,
     knee_candidate,
     level_of,
@@ -33,6 +31,7 @@ from loadgen.report.series import (
     rows,
     sweep_latencies,
 )
+from loadgen.report.series_next_step import after_series
 from loadgen.report.summary_line import VERDICT_COLOURS, worst_verdict
 from loadgen.util.number_format import first_of, four_digits, plural, three_digits, value_range
 
@@ -71,7 +70,7 @@ def state_of(series: Series) -> State | None:
         return State.SLO_MISSED
     if not found.level if found else (min(missed) < max(met) if met and missed else False):
         return State.TOO_FEW
-    if not (found or met or missed or series.load) and _is_short_of_knee(series):
+    if not (found or met or missed or series.load) and is_short_of_knee(series):
         return State.TOO_FEW
     return State.SUSPECT if Verdict.SUSPECT in usable else State.OK
 
@@ -305,84 +304,10 @@ def _repeated_parts(series: Series) -> Iterator[Part]:
     yield (f"{runs} of one load, {series.load}" if series.points else "No run ended"), Colour.NONE
 
 
-def after_series(series: Series) -> str:
-    """Say what to do after a series, in one sentence; empty if no run has ended."""
-    if not series.points:
-        return ""
-    if not any(point.result.numbers.completed for point in series.points):
-        ways = Counter[str]()
-        for point in series.points:
-            ways.update(point.result.findings.outcomes)
-        return next_step.on_failures(ways)
-    if series.found is not None:
-        return _after_search(series, series.found)
-    if series.load is not None:
-        return "compare these runs with as many of another version: `loadgen compare BASE NEW`"
-    if series.slo and any(point.met is not None for point in series.points):
-        return _after_slo_sweep(series, series.slo)
-    return _after_sweep(series)
-
-
-def _after_search(series: Series, found: Found) -> str:
-    if found.end == "client":
-        return "search again on a faster machine: `loadgen doctor` shows what limits this one"
-    if found.end == "early":
-        return "search again, to the end: a search does not resume"
-    if not found.level:
-        lowest = rows(series)[0].judged.slo if rows(series) else []
-        missed = [limit.limit for limit in lowest if limit.met is False]
-        return f"loosen {', '.join(missed) or 'the limits'}, or make the server faster"
-    level = level_with_unit(found.level, series.over)
-    again = f'`loadgen run {_flag(series, found.level)} --num-runs 3 --slo "{series.slo}"`'
-    return f"load the server with at most {level}; to confirm it: {again}, with {next_step.FLAGS}"
-
-
-def _after_slo_sweep(series: Series, limits: str) -> str:
-    over = series.over
-    shown = rows(series)
-    met = [row.level for row in shown if row.judged.met]
-    missed = [row.level for row in shown if row.judged.met is False]
-    begin = met[-1] if met else shown[0].level / 2
-    search = next_step.search_command(limits, over, begin if math.isfinite(begin) else None)
-    if met and missed and missed[0] < met[-1]:
-        most = max(point.result.numbers.num_prompts for point in series.points)
-        return f"repeat it with more requests, `--num-prompts {4 * most}`: the levels contradict"
-    if not met:
-        return f"find the highest load that meets it: {search}"
-    level = level_with_unit(met[-1], over)
-    return f"load the server with at most {level}, or find the limit above it: {search}"
-
-
-def _after_sweep(series: Series) -> str:
-    best = knee_candidate(series.points)
-    if _is_short_of_knee(series):
-        return f"send more requests at each level: `--num-prompts {MIN_FOR_KNEE}`"
-    if best is None:
-        return "give three levels or more for a knee, or limits with `--slo`"
-    metric = "ttft" if has_tokens(series) else "e2el"
-    search = next_step.search_command(f"{metric}_p99<500ms", series.over, level_of(best))
-    if is_highest_level(best, series.points):
-        higher = [factor * level_of(best) for factor in (2, 4)]
-        levels = f"try higher levels: `{_flag(series, *higher)}`"
-        return f"choose limits, and find the highest load within them: {search}; or {levels}"
-    return f"choose limits, since a knee is none, and find the highest load within them: {search}"
-
-
-def _flag(series: Series, *levels: float) -> str:
-    return f"{flag(next_step.LEVELS[series.over])} {','.join(map(level_text, levels))}"
-
-
-def _is_short_of_knee(series: Series) -> bool:
-    """Whether three levels were measured, with too few requests for a knee."""
-    points = judgeable_points(series.points)
-    levels = {point.level for point in points}
-    return len(levels) >= 3 and fewest_requests(points) < MIN_FOR_KNEE
-
-
 def _knee_parts(series: Series) -> tuple[str, ...]:
     best = knee_candidate(series.points)
     if best is None:
-        if not _is_short_of_knee(series):
+        if not is_short_of_knee(series):
             return ()
         few = fewest_requests(judgeable_points(series.points))
         return (f"{plural(few, 'request')} at a level, and a knee needs {MIN_FOR_KNEE}",)

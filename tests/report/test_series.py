@@ -9,7 +9,8 @@ from loadgen.checks import Check
 from loadgen.report import render_series
 from loadgen.report.result.series import Series
 from loadgen.report.series import MIN_FOR_KNEE, REPEATED, TOO_FEW, rows, table
-from loadgen.report.series_answer import after_series, answer, slo_text
+from loadgen.report.series_answer import answer, slo_text
+from loadgen.report.series_next_step import after_series
 from loadgen.report.summary_line import Colour
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
