@@ -43,8 +43,8 @@ EXIT_CODES = {
     State.FAILED: "5; 3 if the client also failed to send or count the load",
     State.INVALID: "3",
     State.OVERLOADED: "0; 6 if a limit of the SLO is missed",
-    State.TOO_FEW: "6 for an SLO; without one 0, and 4 with --strict; with --allow-few as for the "
-    "other states",
+    State.TOO_FEW: "6 for an SLO; else 0, or 4 with --strict; with --allow-few as for the other "
+    "states",
     State.SLO_MISSED: "6",
     State.SUSPECT: "0; 4 with --strict; 6 if the timing error does not let the SLO be judged",
     State.OK: "0",
