@@ -28,6 +28,28 @@ REPORT_LIES = (
         Test(f"{STATES}test_a_mark_of_the_table_is_in_the_line_that_quotes_the_figure[1,000]"),
     ),
     Mutant(
+        "doubt the clock of a run that is too short for a median",
+        (Edit(STATE, "not result.slo and values_of(result) < LEAST", "False"),),
+        Test(
+            "tests/report/test_summary_line.py::"
+            "test_a_run_without_a_median_is_too_few_whatever_else_is_wrong"
+        ),
+    ),
+    Mutant(
+        "let the answer stand below what it is drawn from",
+        (
+            Edit(
+                "loadgen/document/templates/document.md.j2",
+                "document.opening + document.blocks",
+                "document.blocks + document.opening",
+            ),
+        ),
+        Test(
+            "tests/document/test_page_writer.py::"
+            "test_every_form_has_title_answer_next_step_and_blocks_in_this_order"
+        ),
+    ),
+    Mutant(
         "name a knee of three requests a level",
         (Edit("loadgen/report/series.py", "MIN_FOR_KNEE = 100", "MIN_FOR_KNEE = 3"),),
         Test("tests/report/test_series.py::TestKnee::test_a_level_of_few_requests_leaves_it_open"),

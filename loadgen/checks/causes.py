@@ -44,7 +44,7 @@ def cause_of(metric: str, statistic: str, error_ms: float, run: RunData, failed:
 
 def _left_late(run: RunData) -> str:
     lag = run.snapshot.histograms["lag"].percentile(99)
-    return because(f"requests were sent late (lag p99 {ms(lag)}): {relief(run)}", run)
+    return f"{because(relief(run), run)}: requests were sent late (lag p99 {ms(lag)})"
 
 
 def _slow_clock(run: RunData) -> str:

@@ -24,7 +24,7 @@ from loadgen.util.number_format import (
     plural,
 )
 
-CLIENT_ERROR, OTHER_ERROR = "client error too large", "other figures off"
+CLIENT_ERROR, OTHER_ERROR = "timing error too large", "other figures off"
 # What a user reads of a run; a run is SUSPECT for these figures, and for those of its SLO.
 HEADLINE_METRICS, HEADLINE_STATISTICS = ("ttft", "tpot", "e2el"), ("p50", "p99")
 MAX_SHARE, MAX_MS = 0.01, 0.1  # of a figure; the greater of the two is allowed
@@ -226,10 +226,10 @@ def _shared_cpu(run: RunData) -> Check:
     )
     ours = client.cpu_s / theirs if theirs > 0 else 0.0
     value = (
-        f"{in_percent(client.idle_share)} idle, the client used {_of_server(ours)} of the "
-        "server's CPU time"
+        f"cores {in_percent(client.idle_share)} idle, loadgen used {_of_server(ours)} as much CPU "
+        "time as the server"
     )
-    limit = f"{in_percent(MIN_IDLE)} idle, or {in_percent(MAX_OF_SERVER)} of the server's CPU"
+    limit = f"{in_percent(MIN_IDLE)} idle, or {in_percent(MAX_OF_SERVER)} as much CPU time"
     advice = (
         "client and server compete for the cores of this machine: run the client on another "
         "one, or lower the load"

@@ -33,7 +33,7 @@ def distortion(run: RunData) -> list[Check]:
     about = f"apart: mean TTFT {in_ms(ours)} from sent, {in_ms(theirs)} by the server"
     advice = (
         "the difference arises in the network, in a proxy, or in the server before its TTFT starts "
-        "(HTTP, tokenizing): how far this client can be off is its client error"
+        "(HTTP, tokenizing): how far this client can be off is its timing error"
     )
     bound = Bound(limit / 1e6, "ms")
     return [bound.check(TTFT, (ours - theirs) / 1e6, about, advice, counts=False)]

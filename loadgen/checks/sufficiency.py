@@ -209,7 +209,7 @@ def _steady(run: RunData) -> Check:
     limit = f"a rise of {SIGMAS * seen.noise:.0f}"
     mean = run.snapshot.ok / (throughput.wall_ns(run.snapshot) / NS_PER_S)
     answered = throughput.answer_rate(run.snapshot) or mean
-    less = f"lower the rate below {three_digits(answered)} requests/s, which were answered"
+    less = f"lower the rate below {three_digits(answered)} req/s, which were answered"
     advice = f"{less}: latencies under overload grow with the length of the run"
     return Check(PILE_UP, not seen.rising, value, limit, advice, run.relied_on)
 
@@ -223,7 +223,7 @@ def _given_up(run: RunData) -> Check:
     if given_up and (
         without is None or bound > without
     ):  # a bound below what was measured tells nothing
-        about += f", p99 E2EL from due at least {in_ms(bound)} with them"
+        about += f", p99 E2EL from scheduled send at least {in_ms(bound)} with them"
         about += "" if without is None else f", {in_ms(without)} without"
     advice = "latencies are of the answers that ended"
     advice += "" if run.snapshot.partial else ": raise the timeouts"

@@ -21,8 +21,8 @@ UNDECIDED = 10
 INTERRUPTED = 130
 
 WHEN = {
-    DONE: "done; the state is OK, OVERLOADED or SUSPECT; `loadgen tune run`: also if the budget is "
-    "spent, as its last lines say",
+    DONE: "done; the state is OK, OVERLOADED or SUSPECT, or TOO FEW without an SLO; `loadgen tune "
+    "run`: also if the budget is spent, as its answer says",
     INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen "
     "audit`: inconsistent numbers were found; `loadgen import`: a result was not placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
@@ -31,7 +31,7 @@ WHEN = {
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
     ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or "
     "the server refused every connection for 5 s",
-    SLO_MISSED: "a limit of --slo was missed, or too few requests or the client error do not let "
+    SLO_MISSED: "a limit of --slo was missed, or too few requests or the timing error do not let "
     "it be judged",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
     CHANGED: "a condition of `loadgen compare --fail-if` holds",

@@ -55,13 +55,13 @@ class Quantity(Struct, frozen=True):
 
 TIME_HEADS = ("seconds", "s", "sec", "time", "time_s", "time_seconds", "t")
 RATE = Quantity(
-    *(setting.rate_profile, "rate", "requests/s", MAX_RATE),
+    *(setting.rate_profile, "rate", "req/s", MAX_RATE),
     heads=(
         "rate",
         "request_rate",
         "rps",
         "qps",
-        "requests/s",
+        "req/s",
         "requests_per_s",
         "requests_per_second",
     ),

@@ -1,10 +1,10 @@
-"""Document: the blocks of a page, which are written as Markdown or HTML."""
+"""Document: a title, the answer, and blocks, written for a terminal, as Markdown or as HTML."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from urllib.parse import quote
 
@@ -24,6 +24,15 @@ class Tone(StrEnum):
     GOOD = "good"  # a gain
     BAD = "bad"  # a loss
     QUIET = "quiet"  # neither
+
+
+class Colour(IntEnum):
+    """A colour of a terminal (ECMA-48): red for failures, yellow for doubts."""
+
+    NONE = 0
+    RED = 31
+    GREEN = 32
+    YELLOW = 33
 
 
 class Span(Struct, frozen=True):
@@ -52,6 +61,8 @@ class Span(Struct, frozen=True):
 NoteKind = Literal["note", "tip", "info", "warning", "danger"]  # of a note, as MkDocs names them
 Line = tuple[Span, ...]
 Cell = tuple[Line, ...]  # of a table: lines below each other
+Part = tuple[str, Colour]  # of the line of an answer
+SEPARATOR = " | "  # between two parts
 
 
 def line(*parts: str | Span) -> Line:
@@ -220,17 +231,49 @@ class Drawing(Struct, frozen=True):
     chart: Chart
 
 
-class Badge(Struct, frozen=True):
-    """The answer of a page in one line, on a coloured background.
+class Answer(Struct, frozen=True):
+    """What a report found, the state first, and what to do next.
 
     Attributes:
-        kind: The colour: tip green, info blue, warning amber, danger red.
-        text: The answer.
+        parts: The parts of its line, one at least.
+        next_step: What to do, in one sentence in which `backticks` mark code; empty: nothing.
+        simulated: Whether loadgen's own simulator was measured.
     """
 
-    shape: ClassVar = "badge"
-    kind: NoteKind
-    text: Line
+    shape: ClassVar = "answer"
+    parts: tuple[Part, ...]
+    next_step: str = ""
+    simulated: bool = False
+
+    @property
+    def text(self) -> str:
+        """All parts in one line, which can be pasted."""
+        return SEPARATOR.join(text for text, _ in self.parts)
+
+    @property
+    def line(self) -> Line:
+        """Its parts on a page."""
+        (first, _), *others = self.parts
+        return line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {text}" for text, _ in others))
+
+    @property
+    def following(self) -> Line:
+        """The line of the next step; empty if there is none."""
+        if not self.next_step:
+            return ()
+        return (Span("next:", Tone.STRONG), Span(" "), *prose(self.next_step))
+
+    @property
+    def kind(self) -> NoteKind:
+        """Its colour on a page: red for failures, amber for doubts, blue for the simulator, else
+        green.
+        """
+        colours = {colour for _, colour in self.parts}
+        if Colour.RED in colours:
+            return "danger"
+        if Colour.YELLOW in colours:
+            return "warning"
+        return "info" if self.simulated else "tip"
 
 
 class Note(Struct, frozen=True):
@@ -255,21 +298,31 @@ class Note(Struct, frozen=True):
         return cls(kind, title, blocks, folded=True)
 
 
-Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Badge | Note
+Block = Heading | Paragraph | Items | Code | Table | Facts | Drawing | Answer | Note
 
 
 class Document(Struct, frozen=True):
-    """A page.
+    """A report, in the order in which every writer writes it.
 
     Attributes:
-        title: Its title.
+        title: What was measured.
+        answers: What was found: one answer, or one for each candidate.
         blocks: What follows, from above.
+        about: What more there is to say of what was measured, in a line below the title.
         origin: When, where and with what its figures were measured: a quiet line at its end.
     """
 
     title: str
     blocks: tuple[Block, ...]
+    answers: tuple[Answer, ...] = ()
+    about: str = ""
     origin: str = ""
+
+    @property
+    def opening(self) -> tuple[Block, ...]:
+        """What stands below the title, and above the blocks."""
+        about = (Paragraph.of(self.about),) if self.about else ()
+        return (*about, *self.answers)
 
     @property
     def all_blocks(self) -> Iterator[Block]:

@@ -1,24 +1,29 @@
-"""Writer of blocks as lines for a terminal, as wide as it is; charts are left out."""
+"""Writer of documents and blocks as lines for a terminal, as wide as it is; charts are left out."""
 
+import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
 from loadgen.document import (
-    Badge,
+    SEPARATOR,
+    Answer,
     Block,
     Cell,
     Code,
+    Document,
     Facts,
     Heading,
     Items,
     Line,
     Note,
     Paragraph,
+    Part,
     Table,
     Tone,
     without_drawings,
 )
-from loadgen.util.terminal_text import display_width, printable, wrap
+from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
 
 GAP = "  "  # between two columns
 INDENT = "    "  # of the rest of a paragraph
@@ -26,6 +31,67 @@ LEAST_WIDTH = 12  # of a column whose words are wrapped
 MARKS = ("*", "~")  # behind a number; they stand right of the digits, which stay below each other
 APART = (Heading, Note, Code)  # have an empty line before and after them
 ALARMING = ("warning", "danger")
+WIDTHS = (60, 120)  # of a report, the least and the greatest
+USUAL_WIDTH = 100  # in a file
+SCREEN_LINES = 24  # a longer report has its answer at its end, too
+LINE_END = " |"  # after the last part of a line of an answer
+
+
+def report(document: Document, screen: Screen = PLAIN, files: Sequence[str] = ()) -> str:
+    """Write a document: its title, its answer, and what to do next stand above all else.
+
+    Args:
+        document: The document.
+        screen: Where it is shown.
+        files: The paths of the files that were written.
+    """
+    columns = width(screen)
+    subject = ". ".join(filter(None, (document.title, document.about)))
+    written = [*wrap(printable(subject), columns, INDENT)]
+    for answer in document.answers:
+        written += [join_parts(answer.parts, screen)]
+        written += wrap(_words(answer.following), screen.columns or sys.maxsize, INDENT)
+    blocks = without_drawings(document.blocks)
+    if blocks and isinstance(blocks[0], (Heading, Note)):
+        written.append("")
+    written += lines(blocks, columns)
+    if blocks and isinstance(blocks[-1], APART):
+        written.append("")
+    written += (f"Saved: {printable(path)}" for path in files)
+    if sum(part.count("\n") + 1 for part in written) > SCREEN_LINES:
+        written += (join_parts(answer.parts, screen) for answer in document.answers)
+    return "".join(f"{part}\n" for part in written)
+
+
+def width(screen: Screen) -> int:
+    """Return how long the lines of a report may be."""
+    least, most = WIDTHS
+    return USUAL_WIDTH if screen.columns is None else min(max(screen.columns, least), most)
+
+
+def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
+    """Join the parts of an answer; a line ends between parts or words where the screen ends, and
+    nowhere in a file, from which it can be pasted.
+    """
+    shown = ""
+    column = 0
+    for text, colour in parts:
+        lines = [printable(text)]
+        if screen.columns is not None:
+            lines = list(wrap(lines[0], max(screen.columns - len(SEPARATOR), 1)))
+        width = display_width(lines[-1])
+        if shown:
+            fits = len(lines) == 1 and column + len(SEPARATOR) + width + len(LINE_END) <= (
+                screen.columns or math.inf
+            )
+            shown += SEPARATOR if fits else f"{LINE_END}\n"
+            column = column + len(SEPARATOR) if fits else 0
+        if screen.has_colours and colour:
+            shown += "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in lines)
+        else:
+            shown += "\n".join(lines)
+        column = width if len(lines) > 1 else column + width
+    return shown
 
 
 def text(blocks: Sequence[Block], columns: int) -> str:
@@ -50,8 +116,11 @@ def lines(blocks: Sequence[Block], columns: int) -> Iterator[str]:
 
 def _block_lines(block: Block, columns: int) -> Iterator[str]:
     match block:
-        case Heading(text=words) | Paragraph(text=words) | Badge(text=words):
+        case Heading(text=words) | Paragraph(text=words):
             yield from wrap(_words(words), columns, INDENT)
+        case Answer():
+            yield from wrap(printable(block.text), columns, INDENT)
+            yield from wrap(_words(block.following), columns, INDENT)
         case Items():
             for number, item in enumerate(block.cells, 1):
                 yield from _item(item, f"{number}. " if block.numbered else "- ", columns)

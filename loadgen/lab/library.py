@@ -23,7 +23,6 @@ from loadgen.library.accepted import check_callback, check_path
 from loadgen.library.run import OnProgress, ignore, synchronous
 from loadgen.metrics.progress import Progress
 from loadgen.util.packages import find
-from loadgen.util.terminal_text import printable
 
 STORE_SUFFIX = ".store"
 REPORT_SUFFIX = ".report"
@@ -85,7 +84,7 @@ class SavedStudy:
         return report.write(self.findings, facts, self.store, into)
 
     def __str__(self) -> str:
-        return "".join(f"{printable(line)}\n" for line in findings_text.as_text(self.findings))
+        return findings_text.as_text(self.findings)
 
     def __repr__(self) -> str:
         state = f"open: {self.open}" if self.open else "over"

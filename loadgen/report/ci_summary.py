@@ -20,8 +20,8 @@ from loadgen.report import gate, load_line, run_page
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
-from loadgen.report.sections import latencies, next_step, verdict
-from loadgen.report.summary_line import summary_line
+from loadgen.report.sections import latencies, verdict
+from loadgen.report.summary_line import answer, summary_line
 from loadgen.util.number_format import four_digits, in_table, three_digits
 
 STATES = {
@@ -38,15 +38,17 @@ def markdown(result: RunResult | Series) -> str:
     if isinstance(result, Series):
         return page_writer.github(run_page.document([result]))
     label = result.provenance.settings.label
-    title = f"{label}: {run.title(result)}" if label else run.title(result)
-    blocks = [*opening(result), *gate_blocks(gate.demands(result))]
+    title = load_line.title(result)
+    title = f"{label}: {title}" if label else title
+    blocks = [*_warnings(result), *gate_blocks(gate.demands(result))]
     blocks += [Heading(2, "Figures"), *figures(result)]
     if result.failed_checks:
         blocks += [
             Heading(2, "Checks that failed"),
             Items(tuple(verdict.failed(result))),
         ]
-    return page_writer.github(Document(title, tuple(blocks), run.origin(result)))
+    about, origin = load_line.full_text(result), run.origin(result)
+    return page_writer.github(Document(title, tuple(blocks), (answer(result),), about, origin))
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -60,7 +62,7 @@ def suite(result: RunResult) -> gate.Suite:
     properties |= {"summary": summary_line(result)}
     return gate.Suite(
         "run",
-        run.title(result),
+        load_line.title(result),
         gate.demands(result),
         result.numbers.duration or 0.0,
         run.date(result.numbers).replace(" ", "T"),
@@ -77,11 +79,8 @@ def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
     yield Table.of(("", "Demand", "Found"), rows)
 
 
-def opening(result: RunResult) -> Iterator[Block]:
-    """Write the answer, the load and the banners of a run."""
-    yield Paragraph.of(Span(summary_line(result), Tone.STRONG))
-    yield from next_step.blocks(next_step.after_run(result))
-    yield Paragraph.of(load_line.full_text(result))
+def _warnings(result: RunResult) -> Iterator[Block]:
+    """Write the banners of a run."""
     for banner in verdict.banners(result):
         yield Note("warning", banner, ())
 
@@ -115,7 +114,7 @@ def figures(result: RunResult) -> Iterator[Block]:
             errors = latencies.client_errors(name, result)
             errors_ms = [error for column in columns if (error := errors.get(column)) is not None]
             rows.append((title, *cells, four_digits(max(errors_ms, default=None))))
-        yield Table.of(("Latency (ms)", *columns, "client error at most"), rows, text_columns=1)
+        yield Table.of(("Latency (ms)", *columns, "timing error of loadgen"), rows, text_columns=1)
         if any("*" in "".join(row[1:]) for row in rows):
             yield Paragraph.of("* too few requests")
 
@@ -124,7 +123,9 @@ def notebook_html(result: RunResult) -> str:
     """Write the answer, the figures and the failed checks of a run as HTML without a style of
     its own.
     """
-    blocks = [*opening(result), *figures(result)]
+    blocks = [*_warnings(result), *figures(result)]
     if result.failed_checks:
         blocks.append(Items(tuple(verdict.failed(result))))
-    return page_writer.fragment(Document("", tuple(blocks)))
+    return page_writer.fragment(
+        Document("", tuple(blocks), (answer(result),), load_line.full_text(result))
+    )

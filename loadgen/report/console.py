@@ -1,26 +1,22 @@
-"""The console reports: of a run, its state first and last; of a series, its answer last."""
+"""The console reports: what a terminal shows of a run, and of a series."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Literal
 
 from loadgen.checks import PAST_THE_END
-from loadgen.config import slo
-from loadgen.document import Block, Cell, Items, Line, Paragraph, line, terminal_writer
-from loadgen.report import load_line, run_state, series_answer
+from loadgen.document import Block, Cell, Document, Items, Line, Paragraph, line, terminal_writer
+from loadgen.report import load_line, run_state
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.sections import groups, latencies, next_step, outcomes, verdict
-from loadgen.report.summary_line import caveats, join_parts, state_parts, summary_line
+from loadgen.report.summary_line import answer
 from loadgen.report.tool_block import tool_block
-from loadgen.util.terminal_text import PLAIN, Screen, printable
+from loadgen.util.terminal_text import PLAIN, Screen
 
-# The state line; with the latencies and what failed; with the block of vLLM or SGLang, too; all.
+# The answer; with the latencies and what failed; with the block of vLLM or SGLang, too; all.
 Form = Literal["line", "brief", "block", "full"]
-WIDTHS = (60, 120)  # the least and the greatest
-USUAL_WIDTH = 100  # in a file
 MAX_LINES = 2  # of examples, and of advice, where requests failed
-TABLE = ("ttft", "ttfo", "tpot", "icl", "e2el")  # the latencies of a short report
 
 
 def render(
@@ -34,15 +30,12 @@ def render(
         saved: The paths of the files that were written.
         screen: Where it is shown.
     """
-    last = summary_line(result, screen)
     if form == "line":
-        return f"{last}\n"
-    first = join_parts(chain(state_parts(result), caveats(result)), screen)
-    blocks = list(_full(result) if form == "full" else _short(result, form))
-    rows = terminal_writer.lines(blocks, width(screen))
-    following = next_step.lines(next_step.after_run(result), screen)
-    files = (f"Saved: {printable(path)}" for path in saved)
-    return "\n".join([first, *rows, *files, last, *following]) + "\n"
+        return f"{terminal_writer.join_parts(answer(result).parts, screen)}\n"
+    blocks = tuple(_full(result) if form == "full" else _short(result, form))
+    about = load_line.full_text(result)
+    document = Document(load_line.title(result), blocks, (answer(result),), about)
+    return terminal_writer.report(document, screen, saved)
 
 
 def render_series(
@@ -58,17 +51,7 @@ def render_series(
     """
     from loadgen.report.run_page import series
 
-    rows = terminal_writer.lines(list(series.short(runs, is_brief=is_brief)), width(screen))
-    answer = join_parts(series_answer.parts(runs), screen)
-    following = next_step.lines(series_answer.after_series(runs), screen)
-    files = (f"Saved: {printable(path)}" for path in saved)
-    return "\n".join([*rows, *files, answer, *following]) + "\n"
-
-
-def width(screen: Screen) -> int:
-    """Return how long the lines of a report may be."""
-    least, most = WIDTHS
-    return USUAL_WIDTH if screen.columns is None else min(max(screen.columns, least), most)
+    return terminal_writer.report(series.short(runs, is_brief=is_brief), screen, saved)
 
 
 def _full(result: RunResult) -> Iterator[Block]:
@@ -77,29 +60,24 @@ def _full(result: RunResult) -> Iterator[Block]:
 
     yield tool_block(result)
     yield from run.sections(result, has_charts=False)
-    yield Paragraph.of(f"Load: {load_line.full_text(result)}")
 
 
 def _short(result: RunResult, form: Form) -> Iterator[Block]:
     interruptions = list(map(line, verdict.interruptions(result)))
     if not result.numbers.completed:
         yield from _items(chain(interruptions, _why_failed(result)))
-        yield Paragraph.of(f"Load: {load_line.full_text(result)}")
         return
     if run_state.state_of(result) is not run_state.State.OK:
         yield from _items(_why_failed(result))
     if form != "brief":
         yield tool_block(result)
-    # Of the latencies on the clock of the result.
-    names = {slo.distribution(metric, result.latency_from) for metric in TABLE}
-    named = [row for row in latencies.distributions(result) if row[0] in names]
+    named = list(latencies.main(result))
     yield latencies.table(result, named)
     yield from map(Paragraph.of, latencies.marks(result, named))
     yield from groups.blocks(result, groups.MAX_TURNS)
     limits = map(line, verdict.slo_lines(result))
     checks = verdict.failed(result, said=next_step.after_run(result))
     yield from _items(chain(interruptions, limits, checks))
-    yield Paragraph.of(f"Load: {load_line.full_text(result)}")
 
 
 def _items(items: Iterable[Line | Cell]) -> Iterator[Items]:

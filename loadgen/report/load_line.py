@@ -1,4 +1,4 @@
-"""Load line: the load of a run, in a few words or in one line."""
+"""Load line: what was measured, in a few words or in one line: the server and the load."""
 
 import math
 from collections.abc import Iterator
@@ -7,13 +7,19 @@ from loadgen.config.load_profile import CONCURRENCY, LoadProfile
 from loadgen.config.settings import RunSettings
 from loadgen.config.user_behavior import ThinkTime
 from loadgen.report.result import RunResult
-from loadgen.report.series import level_with_unit
 from loadgen.util.number_format import duration, plural
 
 SAME = 0.01  # a count of tokens that differs by no more from what was asked
 MAX_NAMED = 4  # classes, or phases
 SPACINGS: dict[float | str, str] = {"inf": "evenly spaced", 1.0: "Poisson"}
 MAX_SENDING_SHARE = 0.8  # of a run; a run that sends for longer does not say for how long
+
+
+def title(result: RunResult) -> str:
+    """Name the model, the servers and the load."""
+    made = result.provenance
+    at = f" at {made.target_urls}" if made.target_urls else ""
+    return f"{result.numbers.model_id}{at}: {text_of_settings(made.settings)}"
 
 
 def text_of_settings(settings: RunSettings) -> str:
@@ -144,16 +150,16 @@ def pace(settings: RunSettings) -> str:
     """Write the rate, how it changes, or the trace; empty in a closed loop, which has only a
     cap.
     """
-    unit = "session" if settings.timed_by_data else "request"
+    requests, rate = ("sessions", "sessions/s") if settings.timed_by_data else ("requests", "req/s")
     if settings.rate_profile is not None:
-        return _phases(settings.load_profile, f"{unit}s/s")
+        return _phases(settings.load_profile, rate)
     if settings.ramp_up_strategy is not None:
-        return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} {unit}s/s"
+        return f"{settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g} {rate}"
     if settings.keeps_trace_times:
         return "a trace"
     if math.isinf(settings.request_rate):
-        return f"all {unit}s at once" if settings.max_concurrency is None else ""
-    return level_with_unit(settings.request_rate, "rate").replace("request", unit)
+        return f"all {requests} at once" if settings.max_concurrency is None else ""
+    return f"{settings.request_rate:g} {rate}"
 
 
 def _phases(profile: LoadProfile | None, unit: str) -> str:

@@ -1,24 +1,20 @@
 """State: what a user has to know of a run first, in one or two words."""
 
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 
 from loadgen.checks import TOO_FEW_FOR_SLO
+from loadgen.config import slo
 from loadgen.core.outcome import is_failure
+from loadgen.document import Colour
 from loadgen.metrics.failures import Failures
+from loadgen.metrics.snapshot import requests_of
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import all_met
+from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import first_of, plural, three_digits
 
 MAX_NAMED = 2  # checks, or limits
-
-
-class Colour(IntEnum):
-    """A colour of a terminal (ECMA-48): red for failures, yellow for doubts."""
-
-    NONE = 0
-    RED = 31
-    GREEN = 32
-    YELLOW = 33
+LEAST = least_samples(50)  # requests of a run that has a median
 
 
 class State(StrEnum):
@@ -37,7 +33,7 @@ MEANING = {
     State.FAILED: "nothing, or more than --max-error-rate, came back",
     State.INVALID: "the client did not send the load, or did not count it",
     State.OVERLOADED: "requests came faster than they were answered, and piled up",
-    State.TOO_FEW: "too few requests for the percentile of an SLO",
+    State.TOO_FEW: "too few requests for the percentile of an SLO; without an SLO, for a median",
     State.SLO_MISSED: "a limit of the SLO is missed",
     State.SUSPECT: "a figure cannot be trusted: the state says which, and why",
     State.OK: "none of these",
@@ -47,9 +43,10 @@ EXIT_CODES = {
     State.FAILED: "5; 3 if the client also failed to send or count the load",
     State.INVALID: "3",
     State.OVERLOADED: "0; 6 if a limit of the SLO is missed",
-    State.TOO_FEW: "6; with --allow-few as for the other states",
+    State.TOO_FEW: "6 for an SLO; else 0, or 4 with --strict; with --allow-few as for the other "
+    "states",
     State.SLO_MISSED: "6",
-    State.SUSPECT: "0; 4 with --strict; 6 if the client error does not let the SLO be judged",
+    State.SUSPECT: "0; 4 with --strict; 6 if the timing error does not let the SLO be judged",
     State.OK: "0",
 }
 COLOURS = {
@@ -76,6 +73,8 @@ def state_of(result: RunResult) -> State:
         return State.TOO_FEW
     if met is False:
         return State.SLO_MISSED
+    if not result.slo and values_of(result) < LEAST:
+        return State.TOO_FEW
     return State.SUSPECT if met is None or result.verdict == "SUSPECT" else State.OK
 
 
@@ -94,6 +93,12 @@ def has_failed(result: RunResult) -> bool:
 def has_too_few(result: RunResult) -> bool:
     """Whether a percentile of the SLO is of too few requests, and --allow-few does not allow it."""
     return any(check.name == TOO_FEW_FOR_SLO for check in result.failed_checks)
+
+
+def values_of(result: RunResult) -> int:
+    """Count the values from which the percentiles of the run are taken."""
+    name = slo.distribution("ttft" if result.streams else "e2el", result.latency_from)
+    return requests_of(name, lambda latency: result.latency_ms.named(latency).count)
 
 
 def _is_surely_missed(result: RunResult) -> bool:
@@ -161,16 +166,19 @@ def _failed_about(result: RunResult) -> str:
 
 
 def _checks_about(result: RunResult) -> str:
-    """Write the first of the failed checks with its value, and name the others."""
+    """Write the first of the failed checks with what it found first, and name the others."""
     if all_met(result.slo) is None:
-        return f"the client error does not let the SLO be judged: {missed_limits(result)}"
+        return (
+            f"the timing error of loadgen does not let the SLO be judged: {missed_limits(result)}"
+        )
     first, *others = result.failed_checks
     more = f", {first_of([check.name for check in others], MAX_NAMED)}" if others else ""
-    return f"{first.name} ({first.value}){more}"
+    return f"{first.name} ({first.value.partition(', ')[0]}){more}"
 
 
 def _few_about(result: RunResult) -> str:
-    return next(check.value for check in result.failed_checks if check.name == TOO_FEW_FOR_SLO)
+    of_slo = (check.value for check in result.failed_checks if check.name == TOO_FEW_FOR_SLO)
+    return next(of_slo, f"{plural(values_of(result), 'value')}, and a median needs {LEAST}")
 
 
 def _overloaded_about(result: RunResult) -> str:

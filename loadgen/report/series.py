@@ -32,7 +32,7 @@ from loadgen.report.sections.latencies import FEW
 from loadgen.report.summary_line import worst_verdict
 from loadgen.util.number_format import bounds, fixed, percent
 
-UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
+UNITS = {"rate": "req/s", "concurrency": "requests in flight"}
 TOO_FEW = "too few requests to decide"
 MIN_FOR_KNEE = 100  # requests at a level: the throughput of fewer varies by more than a tenth
 REPEATED = (
@@ -132,6 +132,13 @@ def judgeable_points(points: Sequence[Point]) -> list[Point]:
     return [point for point in points if point.level != "inf" and point.verdict != "INVALID"]
 
 
+def is_short_of_knee(series: Series) -> bool:
+    """Whether three levels were measured, with too few requests for a knee."""
+    points = judgeable_points(series.points)
+    levels = {point.level for point in points}
+    return len(levels) >= 3 and fewest_requests(points) < MIN_FOR_KNEE
+
+
 def is_highest_level(best: Point, points: Sequence[Point]) -> bool:
     """Tell whether no run that can be judged had a higher level."""
     return level_of(best) == max(map(level_of, judgeable_points(points)))
@@ -153,7 +160,7 @@ def level_text(level: float | str) -> str:
 
 
 def level_with_unit(level: float | str, over: str) -> str:
-    """Write a level with its unit: "4 requests/s", "1 request in flight"."""
+    """Write a level with its unit: "4 req/s", "1 request in flight"."""
     unit = UNITS[over]
     return f"{level_text(level)} {unit.replace('requests', 'request') if level == 1 else unit}"
 
@@ -217,6 +224,14 @@ class Row(Struct, frozen=True):
                 return None
             gaps, seconds = gaps + answers - 1, seconds + (answers - 1) / rate
         return gaps / seconds
+
+    @property
+    def answer_rate(self) -> float | None:
+        """Ok answers per second as the answer of a run has them: where the rate between answers is
+        not known, as in a closed loop or a burst, the request throughput.
+        """
+        rate = self.answers_per_s
+        return self.throughput("request_throughput") if rate is None else rate
 
     @property
     def efficiency(self) -> Efficiency | None:
@@ -290,12 +305,7 @@ def table(series: Series, *, with_bounds: bool = False) -> Table:
         columns.append(("verdict", [row.verdict for row in shown]))
     words = len(columns)
     columns += _latencies(series, shown, with_bounds=with_bounds)
-    answers = [row.answers_per_s for row in shown]
-    if any(rate is not None for rate in answers):
-        columns.append(("answers/s", _numbers(answers)))
-    if None in answers:  # a closed loop, a burst, few answers, or a series of an earlier version
-        rates = [row.throughput("request_throughput") for row in shown]
-        columns.append(("req/s", _numbers(rates)))
+    columns.append(("req/s", _numbers([row.answer_rate for row in shown])))
     if has_tokens(series):
         rates = [row.throughput("output_throughput") for row in shown]
         columns.append(("tok/s", _numbers(rates)))

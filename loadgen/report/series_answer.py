@@ -1,70 +1,112 @@
-"""Answer: what a series of runs shows, as the parts of one line, and remarks on its runs."""
+"""The answer of a series of runs, its state first, and remarks on its runs."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from loadgen.checks import Verdict
 from loadgen.config import slo
-from loadgen.config.option import flag
+from loadgen.document import Answer, Colour, Part
 from loadgen.report import load_line
 from loadgen.report.result.series import Found, Point, Series
-from loadgen.report.run_state import MAX_NAMED, Colour
-from loadgen.report.sections import next_step
+from loadgen.report.run_state import COLOURS, MAX_NAMED, State
 from loadgen.report.series import (
     MIN_FOR_KNEE,
     TOO_FEW,
     Row,
+    few_mark,
     fewest_requests,
     has_tokens,
+    heading,
     is_highest_level,
+    is_short_of_knee,
     judgeable_points,
     knee_candidate,
     level_of,
     level_text,
     level_with_unit,
     rows,
+    sweep_latencies,
 )
-from loadgen.report.summary_line import VERDICT_COLOURS, Part, worst_verdict
-from loadgen.util.number_format import first_of, four_digits, plural, value_range
+from loadgen.report.series_next_step import after_series
+from loadgen.report.summary_line import VERDICT_COLOURS, worst_verdict
+from loadgen.util.number_format import first_of, four_digits, plural, three_digits, value_range
 
 AXIS_NAMES = {"rate": "request rate", "concurrency": "concurrency"}
 
 
 def title(series: Series) -> str:
-    """Name a series in a few words."""
+    """Name a series, the model and the servers in a few words."""
+    what = f"{series.kind.capitalize()} over the {AXIS_NAMES[series.over]}"
     if series.load is not None:
-        return "Repeated runs of one load"
-    return f"{series.kind.capitalize()} over the {AXIS_NAMES[series.over]}"
+        what = "Repeated runs of one load"
+    if not series.points:
+        return what
+    first = series.points[0].result
+    target = first.findings.target
+    return f"{what}: {first.numbers.model_id}{f' at {target}' if target else ''}"
 
 
-def answer(series: Series) -> str:
-    """Answer in one sentence: which level meets the SLO, or where the knee is."""
-    return next(parts(series))[0]
+def answer(series: Series) -> Answer:
+    """Answer which level meets the SLO, or where the knee is, the state first."""
+    return Answer(tuple(_parts(series)), after_series(series), simulated=is_simulated(series))
 
 
-def parts(series: Series) -> Iterator[Part]:
-    """List the parts of the line: the answer, the next level, and caveats."""
-    # Of a search the runs at the edge, from which the answer follows.
+def state_of(series: Series) -> State | None:
+    """Return the state of the runs from which the answer follows; None if no run ended."""
+    if not series.points:
+        return None
+    if not any(point.result.numbers.completed for point in series.points):
+        return State.FAILED
+    usable = [point.verdict for point in _deciding(series) if point.verdict != Verdict.INVALID]
+    if not usable:
+        return State.INVALID
+    met, missed = _levels(series, met=True), _levels(series, met=False)
+    found = series.found
+    if missed and (series.load is not None or not met) if found is None else found.end == "none":
+        return State.SLO_MISSED
+    if found is not None and found.end == "disturbed":
+        return State.SUSPECT
+    if not found.level if found else (min(missed) < max(met) if met and missed else False):
+        return State.TOO_FEW
+    if not (found or met or missed or series.load) and is_short_of_knee(series):
+        return State.TOO_FEW
+    return State.SUSPECT if Verdict.SUSPECT in usable else State.OK
+
+
+def _levels(series: Series, *, met: bool) -> list[float]:
+    """List the levels that meet the SLO, or those that miss it, each once, ascending."""
+    shown = rows(series) if series.slo else []
+    return list(dict.fromkeys(row.level for row in shown if row.judged.met is met))
+
+
+def _deciding(series: Series) -> Sequence[Point]:
+    """Of a search the runs at the edge, from which the answer follows."""
     edge = () if series.found is None else (series.found.level, series.found.fails)
-    deciding = [point for point in series.points if point.level in edge] or series.points
+    return [point for point in series.points if point.level in edge] or series.points
+
+
+def _parts(series: Series) -> Iterator[Part]:
+    """List the parts of the line: the answer, the next level, and caveats."""
+    state, deciding = state_of(series), _deciding(series)
     verdict = worst_verdict(point.verdict for point in deciding) if deciding else ""
-    for text, colour in _answer_parts(series):
-        is_doubtful = colour is Colour.GREEN and verdict != Verdict.VALID
-        yield text, Colour.YELLOW if is_doubtful else colour
+    for number, (text, colour) in enumerate(_answer_parts(series)):
+        if number or state is None:
+            yield text, colour
+        else:
+            yield f"{state}: {text}", COLOURS[state]
     failed = len([point for point in series.points if point.result.findings.error_rate])
     if failed and series.kind != "search":  # a search goes on until requests fail
         yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
     if deciding:
         checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
         why = f": {first_of(checks, MAX_NAMED)}" if checks else ""
-        yield f"measured {verdict}{why}", VERDICT_COLOURS[verdict]
+        yield f"measurement {verdict}{why}", VERDICT_COLOURS[verdict]
     if series.partial:
-        yield f"partial: {series.partial}", Colour.YELLOW
+        yield f"ended early: {series.partial}", Colour.YELLOW
     if is_simulated(series):
         yield "simulated engine", Colour.NONE
 
@@ -72,7 +114,7 @@ def parts(series: Series) -> Iterator[Part]:
 def _answer_parts(series: Series) -> Iterator[Part]:
     failed = sum(point.result.numbers.failed for point in series.points)
     if failed and not any(point.result.numbers.completed for point in series.points):
-        yield f"FAILED: {failed} of {plural(failed, 'request')} failed", Colour.RED
+        yield f"{failed} of {plural(failed, 'request')} failed", Colour.RED
     elif series.found is not None:
         yield from _search_parts(series)
     elif series.load is not None:
@@ -85,6 +127,9 @@ def _answer_parts(series: Series) -> Iterator[Part]:
         what = f"{runs} at {_levels_text(levels, series.over)}" if levels else "No run ended"
         for text in _knee_parts(series) or (what,):
             yield text, Colour.NONE
+        if (best := knee_candidate(series.points)) is not None:
+            figures = ", ".join(_figures(series, best))
+            yield f"at {level_with_unit(best.level, series.over)}: {figures}", Colour.NONE
 
 
 def load(series: Series) -> str:
@@ -114,7 +159,9 @@ def load(series: Series) -> str:
     )
     if series.load is not None:
         arrivals = f", {series.load}"
-    return f"{value_range(min(counts), max(counts))} requests a run, {lengths} on average{arrivals}"
+    return (
+        f"{value_range(min(counts), max(counts))} requests per run, {lengths} on average{arrivals}"
+    )
 
 
 def remarks(series: Series) -> Iterator[str]:
@@ -178,10 +225,10 @@ def _search_parts(series: Series) -> Iterator[Part]:
             yield f"{meets}, the highest {highest} found", Colour.GREEN
             yield _next_level(series), Colour.NONE
         case "floor":
-            yield f"At least {meets}", Colour.GREEN
+            yield f"at least {meets}", Colour.GREEN
             yield f"{_next_level(series)}, and the search ended there", Colour.NONE
         case "none":
-            yield f"No {AXIS_NAMES[over]} meets {limits}", Colour.RED
+            yield f"no {AXIS_NAMES[over]} meets {limits}", Colour.RED
             if answer.fails:
                 lowest = f"the lowest that was tried, {level_with_unit(answer.fails, over)},"
                 yield f"{lowest} {_miss_text(series, answer.fails)}", Colour.NONE
@@ -190,19 +237,19 @@ def _search_parts(series: Series) -> Iterator[Part]:
                 f"at {level_with_unit(answer.last, over)} the client, not the server, was the limit"
             )
             yield (
-                (f"At least {meets}", Colour.GREEN)
+                (f"at least {meets}", Colour.GREEN)
                 if meets
-                else ("Nothing is known of the server", Colour.YELLOW)
+                else ("nothing is known of the server", Colour.YELLOW)
             )
             yield limit, Colour.YELLOW
         case "disturbed":
             if meets:
-                yield f"At least {meets}", Colour.YELLOW
+                yield f"at least {meets}", Colour.YELLOW
             yield _supported_text(series, answer), Colour.YELLOW
         case _:
             if meets:
-                yield f"At least {meets}", Colour.GREEN
-            yield f"{'t' if meets else 'T'}he search ended early", Colour.YELLOW
+                yield f"at least {meets}", Colour.GREEN
+            yield "the search ended early", Colour.YELLOW
             if answer.fails:
                 yield _next_level(series), Colour.NONE
 
@@ -235,12 +282,9 @@ def _slo_parts(series: Series) -> Iterator[Part]:
     over = series.over
     limits = slo_text(series.slo or "")
     shown = rows(series)
-    met, missed = (
-        list(dict.fromkeys(row.level for row in shown if row.judged.met is judged))
-        for judged in (True, False)
-    )
+    met, missed = _levels(series, met=True), _levels(series, met=False)
     if not met:
-        yield f"No level meets {limits}", Colour.RED
+        yield f"no level meets {limits}", Colour.RED
         yield f"tried: {_levels_text([row.level for row in shown], over)}", Colour.NONE
     elif not missed or met[-1] < missed[0]:
         yield (
@@ -275,97 +319,28 @@ def _repeated_parts(series: Series) -> Iterator[Part]:
     yield (f"{runs} of one load, {series.load}" if series.points else "No run ended"), Colour.NONE
 
 
-def after_series(series: Series) -> str:
-    """Say what to do after a series, in one sentence; empty if no run has ended."""
-    if not series.points:
-        return ""
-    if not any(point.result.numbers.completed for point in series.points):
-        ways = Counter[str]()
-        for point in series.points:
-            ways.update(point.result.findings.outcomes)
-        return next_step.on_failures(ways)
-    if series.found is not None:
-        return _after_search(series, series.found)
-    if series.load is not None:
-        return "compare these runs with as many of another version: `loadgen compare BASE NEW`"
-    if series.slo and any(point.met is not None for point in series.points):
-        return _after_slo_sweep(series, series.slo)
-    return _after_sweep(series)
-
-
-def _after_search(series: Series, found: Found) -> str:
-    if found.end == "client":
-        return "search again on a faster machine: `loadgen doctor` shows what limits this one"
-    if found.end == "disturbed":
-        return "search again when nothing else runs on this machine"
-    if found.end == "early":
-        return "search again, to the end: a search does not resume"
-    if not found.level:
-        lowest = rows(series)[0].judged.slo if rows(series) else []
-        missed = [limit.limit for limit in lowest if limit.met is False]
-        return f"loosen {', '.join(missed) or 'the limits'}, or make the server faster"
-    level = level_with_unit(found.level, series.over)
-    again = f'`loadgen run {_flag(series, found.level)} --num-runs 3 --slo "{series.slo}"`'
-    return f"load the server with at most {level}; to confirm it: {again}, with {next_step.FLAGS}"
-
-
-def _after_slo_sweep(series: Series, limits: str) -> str:
-    over = series.over
-    shown = rows(series)
-    met = [row.level for row in shown if row.judged.met]
-    missed = [row.level for row in shown if row.judged.met is False]
-    begin = met[-1] if met else shown[0].level / 2
-    search = next_step.search_command(limits, over, begin if math.isfinite(begin) else None)
-    if met and missed and missed[0] < met[-1]:
-        most = max(point.result.numbers.num_prompts for point in series.points)
-        return f"repeat it with more requests, `--num-prompts {4 * most}`: the levels contradict"
-    if not met:
-        return f"try lower loads: {search}, finds the highest that meets it"
-    level = level_with_unit(met[-1], over)
-    return f"load the server with at most {level}, or find the limit above it: {search}"
-
-
-def _after_sweep(series: Series) -> str:
-    best = knee_candidate(series.points)
-    if _is_short_of_knee(series):
-        return f"send more requests at each level: `--num-prompts {MIN_FOR_KNEE}`"
-    if best is None:
-        return "give three levels or more for a knee, or limits with `--slo`"
-    if is_highest_level(best, series.points):
-        higher = [factor * level_of(best) for factor in (2, 4)]
-        return f"try higher levels: `{_flag(series, *higher)}`"
-    level = level_with_unit(best.level, series.over)
-    metric = "ttft" if has_tokens(series) else "e2el"
-    search = next_step.search_command(f"{metric}_p99<500ms", series.over, level_of(best))
-    return (
-        f"load the server with at most {level}, or choose limits: {search}, finds the highest "
-        "load within them"
-    )
-
-
-def _flag(series: Series, *levels: float) -> str:
-    return f"{flag(next_step.LEVELS[series.over])} {','.join(map(level_text, levels))}"
-
-
-def _is_short_of_knee(series: Series) -> bool:
-    """Whether three levels were measured, with too few requests for a knee."""
-    points = judgeable_points(series.points)
-    levels = {point.level for point in points}
-    return len(levels) >= 3 and fewest_requests(points) < MIN_FOR_KNEE
-
-
 def _knee_parts(series: Series) -> tuple[str, ...]:
     best = knee_candidate(series.points)
     if best is None:
-        if not _is_short_of_knee(series):
+        if not is_short_of_knee(series):
             return ()
         few = fewest_requests(judgeable_points(series.points))
-        return "TOO FEW requests for a knee", f"{few} at a level, and it needs {MIN_FOR_KNEE}"
+        return (f"{plural(few, 'request')} at a level, and a knee needs {MIN_FOR_KNEE}",)
     level = level_with_unit(best.level, series.over)
     ratio = "the highest ratio of tokens/s to mean E2EL"
     if is_highest_level(best, series.points):
-        return f"No knee up to {level}", f"{level} has {ratio}"
-    return f"Knee at {level}", ratio
+        return (f"no knee up to {level}, which has {ratio}",)
+    return (f"knee at {level}, {ratio}",)
+
+
+def _figures(series: Series, point: Point) -> Iterator[str]:
+    """Write the main figures of a run: its latencies, and its throughput."""
+    for name in sweep_latencies(series):
+        value = point.latency_ms.named(name)
+        if value is not None and not few_mark(name, point.result.numbers.completed):
+            yield f"{heading(name)} {three_digits(value, 'ms')}"
+    if has_tokens(series):
+        yield three_digits(point.result.numbers.output_throughput, "tok/s")
 
 
 def _run_remarks(series: Series) -> Iterator[str]:
@@ -379,8 +354,7 @@ def _run_remarks(series: Series) -> Iterator[str]:
         if is_search and point.level == "inf":
             rate = four_digits(point.result.numbers.request_throughput)
             yield (
-                f"A first run sent all its requests at once, to choose the first rate: {rate} "
-                "requests/s"
+                f"A first run sent all its requests at once, to choose the first rate: {rate} req/s"
             )
     for row in rows(series):
         if row.confirms and row.judged.met is None and row.judged.runs:
@@ -420,7 +394,7 @@ def _where(levels: Sequence[float], series: Series) -> str:
 
 
 def _levels_text(levels: Sequence[float], over: str) -> str:
-    """List levels with their unit: "1, 2 requests/s", "4 requests/s, all at once"."""
+    """List levels with their unit: "1, 2 req/s", "4 req/s, all at once"."""
     finite = [level for level in dict.fromkeys(levels) if math.isfinite(level)]
     texts = [
         *map(level_text, finite[:-1]),

@@ -1,13 +1,12 @@
-"""The summary line: a run in one line that can be pasted into a chat; its state first."""
+"""The answer of a run, its state first: one line that can be pasted into a chat."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from loadgen.config import slo
-from loadgen.document import Badge, NoteKind, Span, Tone, line
+from loadgen.document import Answer, Colour, Part
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
@@ -15,7 +14,6 @@ from loadgen.report.result.outcomes import all_met
 from loadgen.report.run_state import (
     COLOURS,
     MAX_NAMED,
-    Colour,
     State,
     answer_rate,
     failures_text,
@@ -23,7 +21,7 @@ from loadgen.report.run_state import (
     state_of,
     state_text,
 )
-from loadgen.report.sections import outcomes
+from loadgen.report.sections import next_step, outcomes
 from loadgen.report.sections.latencies import (
     INEXACT,
     client_errors,
@@ -32,18 +30,13 @@ from loadgen.report.sections.latencies import (
     request_count,
 )
 from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
-from loadgen.util.terminal_text import PLAIN, Screen, display_width, printable, wrap
+from loadgen.util.terminal_text import printable
 
-SEPARATOR = " | "  # between two parts
-LINE_END = " |"  # after the last part of a line
 # The latencies of the line.
 FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}
 WHOLE_FIGURES = {"e2el": ("p50", "p99")}  # where answers have no tokens
 # The least severe verdict first.
 VERDICT_COLOURS = {"VALID": Colour.GREEN, "SUSPECT": Colour.YELLOW, "INVALID": Colour.RED}
-# The kinds of badges, the worst first.
-KINDS: dict[Colour, NoteKind] = {Colour.RED: "danger", Colour.YELLOW: "warning"}
-Part = tuple[str, Colour]
 
 
 def worst_verdict(verdicts: Iterable[str]) -> str:
@@ -51,39 +44,24 @@ def worst_verdict(verdicts: Iterable[str]) -> str:
     return max(verdicts, key=list(VERDICT_COLOURS).index)
 
 
-def summary_line(result: RunResult, screen: Screen = PLAIN) -> str:
-    """Write the state of a run, its outcomes, its main figures, and what limits their meaning."""
-    parts = list(state_parts(result))
-    if rate := _rate(result):
+def answer(result: RunResult) -> Answer:
+    """Write the state of a run, its outcomes, its main figures, what limits their meaning, and what
+    to do next.
+    """
+    parts = list(_state_parts(result))
+    if result.numbers.completed and (rate := _rate(result)):
         parts.append((rate, Colour.NONE))
     parts += ((text, Colour.NONE) for text in _figure_texts(result))
-    return join_parts(chain(parts, belief_parts(result)), screen)
+    parts += _belief_parts(result)
+    return Answer(tuple(parts), next_step.after_run(result), simulated=result.simulated)
 
 
-def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
-    """Join the parts of a line, which ends between parts or words where the screen ends."""
-    shown = ""
-    column = 0
-    for text, colour in parts:
-        lines = [printable(text)]
-        if screen.columns is not None:
-            lines = list(wrap(lines[0], max(screen.columns - len(SEPARATOR), 1)))
-        width = display_width(lines[-1])
-        if shown:
-            fits = len(lines) == 1 and column + len(SEPARATOR) + width + len(LINE_END) <= (
-                screen.columns or math.inf
-            )
-            shown += SEPARATOR if fits else f"{LINE_END}\n"
-            column = column + len(SEPARATOR) if fits else 0
-        if screen.has_colours and colour:
-            shown += "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in lines)
-        else:
-            shown += "\n".join(lines)
-        column = width if len(lines) > 1 else column + width
-    return shown
+def summary_line(result: RunResult) -> str:
+    """Write the answer in one line."""
+    return printable(answer(result).text)
 
 
-def state_parts(result: RunResult) -> Iterator[Part]:
+def _state_parts(result: RunResult) -> Iterator[Part]:
     """List what a run came to: its state, outcomes and SLO."""
     state = state_of(result)
     yield state_text(result), COLOURS[state]
@@ -106,7 +84,7 @@ def state_parts(result: RunResult) -> Iterator[Part]:
         yield text, Colour.GREEN if met else Colour.RED
 
 
-def belief_parts(result: RunResult) -> Iterator[Part]:
+def _belief_parts(result: RunResult) -> Iterator[Part]:
     """List what tells how far the figures can be believed: the verdict on the measurement, the
     client error, an early end, the simulator.
     """
@@ -118,15 +96,15 @@ def belief_parts(result: RunResult) -> Iterator[Part]:
             errors += [error for error in of_metric if error is not None]
         bound = NO_BOUND if result.tokens.unbounded_events else ""
         if not bound and errors:
-            bound = f"client error of these figures at most {rounded_up(max(errors))} ms"
+            bound = f"timing error of loadgen at most {rounded_up(max(errors))} ms"
         if state in (State.SUSPECT, State.INVALID):
             if bound:
                 yield bound, Colour.NONE
         else:
             names = first_of([check.name for check in result.failed_checks], MAX_NAMED)
-            verdict = f"measured {result.verdict}{f': {names}' if names else ''}"
+            verdict = f"measurement {result.verdict}{f': {names}' if names else ''}"
             yield f"{verdict} ({bound})" if bound else verdict, VERDICT_COLOURS[result.verdict]
-    yield from caveats(result)
+    yield from _caveats(result)
 
 
 def _figures(result: RunResult) -> Iterator[tuple[str, str, list[str]]]:
@@ -158,7 +136,7 @@ def _figure_texts(result: RunResult) -> Iterator[str]:
         yield " ".join((metric.upper(), *texts, unit))
 
 
-def caveats(result: RunResult) -> Iterator[Part]:
+def _caveats(result: RunResult) -> Iterator[Part]:
     """List what limits the meaning of the figures: an early end, silent streams, the simulator."""
     if result.partial and result.no_answer_since_s is None:
         yield f"ended early: {result.partial.partition(':')[0]}", Colour.YELLOW
@@ -193,19 +171,3 @@ def _rate(result: RunResult) -> str:
     if result.provenance.schedule.duration_s:
         return "" if answered is None else f"{three_digits(answered)} req/s"
     return f"{three_digits(result.numbers.request_throughput)} req/s"
-
-
-def answer_badge(parts: Iterable[Part], *, simulated: bool, answer: Colour = Colour.NONE) -> Badge:
-    """Make a badge of the parts: red for failures, amber for caveats, blue for the simulator, else
-    green.
-
-    Args:
-        parts: One at least.
-        simulated: Whether loadgen's own simulator was measured.
-        answer: The colour of the answer itself, which is the title of the page.
-    """
-    (first, colour), *others = parts
-    text = line(Span(first, Tone.STRONG), *(f" \N{MIDDLE DOT} {other}" for other, _ in others))
-    colours = {colour, answer, *(other for _, other in others)}
-    usual: NoteKind = "info" if simulated else "tip"
-    return Badge(next((kind for worst, kind in KINDS.items() if worst in colours), usual), text)

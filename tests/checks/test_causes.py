@@ -47,7 +47,7 @@ def test_tokens_that_were_read_late_need_a_core():
 
 def test_lag_is_the_cause_where_it_adds_most_whatever_the_stamps_are():
     """The client lagged, and more than 1 % of the events are inexact."""
-    assert advice(lag_ms=30.0).startswith("requests were sent late (lag p99 30.0")
+    assert ": requests were sent late (lag p99 30.0" in advice(lag_ms=30.0)
     assert advice(lag_ms=30.0, latency_from="sent").startswith("the server, or a proxy")
     assert advice(lag_ms=3.0).startswith("the server, or a proxy")
 

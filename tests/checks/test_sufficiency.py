@@ -143,7 +143,7 @@ def test_requests_given_up_are_counted_at_their_bound():
     check = of(measured(records))["requests given up"]
     assert check.ok is False
     assert check.value.startswith(
-        "2 given up, p99 E2EL from due at least 5000 ms with them, 40 ms without"
+        "2 given up, p99 E2EL from scheduled send at least 5000 ms with them, 40 ms without"
     )
     unfinished = result(measured(records))["loadgen"]["unfinished"]
     assert unfinished == {"count": 2, "p99_e2el_due_at_least_ms": pytest.approx(5000, rel=1e-3)}
@@ -173,7 +173,7 @@ def test_requests_failed_at_once_or_unsent_are_not_given_up():
 
 def test_where_all_were_given_up_the_bound_stands_alone():
     check = of(measured([given_up(0)]))["requests given up"]
-    assert check.value == "1 given up, p99 E2EL from due at least 30 ms with them"
+    assert check.value == "1 given up, p99 E2EL from scheduled send at least 30 ms with them"
     assert of(measured([unsent()]))["requests given up"].ok is None
 
 

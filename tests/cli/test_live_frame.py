@@ -20,7 +20,7 @@ FAILING = running(
 
 def test_a_whole_frame() -> None:
     assert seen(*MINUTE, FAILING) == [
-        "qwen3-8b, 100 requests/s (Poisson), random 1024 in, 128 out, 6000 requests",
+        "qwen3-8b, 100 req/s (Poisson), random 1024 in, 128 out, 6000 requests",
         "running   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  60%     0:37   about 0:24 left",
         "3 of 3628 failed | sent on time",
         "",
@@ -146,7 +146,7 @@ def stands(*moments: Progress, settings: RunSettings = SETTINGS) -> list[str]:
 
 def test_the_first_lines_name_the_load_and_how_the_run_stands() -> None:
     load, bar, standing = seen(running(10), settings=SLO)[:3]
-    assert load == "qwen3-8b, 100 requests/s (Poisson), random 1024 in, 128 out, 6000 requests"
+    assert load == "qwen3-8b, 100 req/s (Poisson), random 1024 in, 128 out, 6000 requests"
     assert bar.startswith("running")
     assert standing == "SLO MISSED so far (e2el_p50) | 900 ok, 0 failed | sent on time"
 
@@ -161,7 +161,7 @@ def test_the_first_lines_name_the_load_and_how_the_run_stands() -> None:
         ({"dataset_name": "sharegpt"}, "all requests at once, data set sharegpt, 6000 requests"),
         (
             {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 40.0},
-            "1 to 40 requests/s, random 1024 in, 128 out, 6000 requests",
+            "1 to 40 req/s, random 1024 in, 128 out, 6000 requests",
         ),
     ],
 )

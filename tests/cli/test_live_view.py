@@ -60,7 +60,7 @@ def test_who_is_waited_for_is_said_with_the_reason():
 def test_a_line_says_what_goes_by_now_and_how_late_first_tokens_come():
     assert describe(running(10.0), Pace(100.2, 100.2, 98.0, 1260.4)) == (
         "running 10 s: 900 of 6000 answered, 100 in flight, 0 failed, 9000 tokens; "
-        "now 100.2 requests/s, 1260 tokens/s, TTFT p99 so far 41.7 ms"
+        "now 100.2 req/s, 1260 tokens/s, TTFT p99 so far 41.7 ms"
     )
 
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from loadgen.document import (
-    Badge,
+    Answer,
     Block,
     Code,
+    Colour,
     Document,
     Drawing,
     Fact,
@@ -26,6 +27,7 @@ from loadgen.document import (
     line,
     page_writer,
     prose,
+    terminal_writer,
 )
 from loadgen.document.charts.chart import Chart, Curve, Heat, Panel
 from loadgen.document.charts.scale import Linear
@@ -69,11 +71,39 @@ def test_a_note_is_an_alert(kind, alert: str) -> None:
     assert github(Note(kind, "A", ())) == f"> [!{alert}]\n> **A**\n"
 
 
-def test_a_badge_is_an_alert() -> None:
+def test_an_answer_is_an_alert_and_the_next_step_stands_below() -> None:
     assert (
-        github(Badge("danger", line("NOT OK", " | 3 failed")))
-        == "> [!CAUTION]\n> **NOT OK \\| 3 failed**\n"
+        github(Answer((("FAILED", Colour.RED), ("3 failed", Colour.NONE)), "run `it` again"))
+        == "> [!CAUTION]\n> **FAILED \\| 3 failed**\n\n**next:** run `it` again\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("colours", "simulated", "kind"),
+    [
+        ((Colour.YELLOW, Colour.RED), True, "danger"),
+        ((Colour.GREEN, Colour.YELLOW), True, "warning"),
+        ((Colour.GREEN, Colour.NONE), True, "info"),
+        ((Colour.GREEN, Colour.NONE), False, "tip"),
+    ],
+)
+def test_the_worst_part_of_an_answer_colours_it(colours, simulated: bool, kind: str) -> None:
+    parts = tuple(("words", colour) for colour in colours)
+    assert Answer(parts, simulated=simulated).kind == kind
+
+
+def test_every_form_has_title_answer_next_step_and_blocks_in_this_order() -> None:
+    answer = Answer((("OK", Colour.GREEN),), "go on")
+    document = Document("Title", (Paragraph.of("below"),), (answer,), "about", "origin")
+    texts = {
+        "html": page_writer.html(document).partition("<body>")[2],
+        "markdown": page_writer.markdown(document, ""),
+        "github": page_writer.github(document),
+        "terminal": terminal_writer.report(document),
+    }
+    for form, text in texts.items():
+        places = [text.index(part) for part in ("Title", "about", "OK", "next:", "go on", "below")]
+        assert places == sorted(places), form
 
 
 @pytest.mark.parametrize(("folded", "tag"), [(True, "<details>"), (False, "<details open>")])
@@ -319,7 +349,7 @@ def test_html_has_the_same_contents() -> None:
 def test_text_is_escaped_in_html() -> None:
     parts = (
         *(Heading(2, NASTY), Heading(2, "other"), Paragraph(line(NASTY, Span(NASTY, Tone.CODE)))),
-        *(Code(NASTY), Note("tip", NASTY, ()), Badge("danger", line(NASTY))),
+        *(Code(NASTY), Note("tip", NASTY, ()), Answer(((NASTY, Colour.RED),))),
     )
     table = Table((NASTY,), ((cell(Span(NASTY, Tone.BAD)),),))
     chart = Drawing("x", replace(DRAWING.chart, about=NASTY))
@@ -360,17 +390,18 @@ def test_html_loads_no_resource() -> None:
 
 
 def test_contents_stand_before_the_first_of_several_parts() -> None:
-    answer, parts = Paragraph(line("the answer")), (Heading(2, "One"), Paragraph(line("text")))
-    text = page_writer.html(Document("Title", (answer, *parts, Heading(2, "Two"))))
-    assert text.index("the answer") < text.index("<nav>") < text.index('<h2 id="one">')
-    assert "<nav>" not in page_writer.html(Document("Title", (answer, *parts)))
+    answers, parts = (Answer((("OK", Colour.GREEN),)),), (Heading(2, "One"), Paragraph.of("text"))
+    text = page_writer.html(Document("Title", (*parts, Heading(2, "Two")), answers))
+    assert text.index("OK") < text.index("<nav>") < text.index('<h2 id="one">')
+    assert "<nav>" not in page_writer.html(Document("Title", parts, answers))
 
 
-def test_badge_has_its_colour_and_its_text() -> None:
-    badge = Badge("danger", line(Span("NOT OK", Tone.STRONG), ' 3 "of" 10'))
-    text = page_writer.html(Document("Title", (badge,)))
-    assert '<p class="badge danger"><strong>NOT OK</strong> 3 &#34;of&#34; 10</p>' in text
-    assert markdown(badge) == "!!! danger \"NOT OK 3 'of' 10\"\n"
+def test_an_answer_has_its_colour_and_its_text() -> None:
+    answer = Answer((("FAILED", Colour.RED), ('3 "of" 10', Colour.NONE)))
+    text = page_writer.html(Document("Title", (), (answer,)))
+    line = "<strong>FAILED</strong> \N{MIDDLE DOT} 3 &#34;of&#34; 10"
+    assert f'<p class="badge danger">{line}</p>' in text
+    assert markdown(answer) == "!!! danger \"FAILED | 3 'of' 10\"\n"
 
 
 def test_headings_that_are_alike_have_anchors_of_their_own() -> None:

@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.document import (
+    Answer,
     Block,
     Code,
+    Colour,
+    Document,
     Fact,
     Facts,
     Heading,
@@ -21,9 +24,10 @@ from loadgen.document import (
     cell,
     line,
     prose,
+    terminal_writer,
 )
 from loadgen.document.terminal_writer import GAP, LEAST_WIDTH, text
-from loadgen.util.terminal_text import display_width
+from loadgen.util.terminal_text import Screen, display_width
 
 LATENCIES = Table.of(
     ("Latency (ms)", "p50", "p99"),
@@ -181,3 +185,19 @@ def least_width(cells: Sequence[str], has_numbers: bool) -> int:
 def test_prose_fits_the_terminal(columns: int) -> None:
     blocks = (Paragraph.of("word " * 60), Items.of(["word " * 60]))
     assert max(map(len, written(*blocks, columns=columns))) <= columns
+
+
+def test_a_report_longer_than_a_screen_ends_with_its_answer() -> None:
+    found = Answer((("OK", Colour.GREEN), ("5 of 5", Colour.NONE)), "run `it` " * 20)
+    rows = [Paragraph.of("row")] * (terminal_writer.SCREEN_LINES - 3)
+    short = terminal_writer.report(Document("Title", tuple(rows), (found,))).splitlines()
+    assert short[:3] == ["Title", "OK | 5 of 5", f"next: {'run `it` ' * 20}".rstrip()]
+    assert short[-1] == "row"
+    longer = Document("Title", (*rows, Paragraph.of("row")), (found,))
+    assert terminal_writer.report(longer).splitlines()[-1] == "OK | 5 of 5"
+
+
+def test_the_next_step_is_one_line_in_a_file_and_wrapped_on_a_terminal() -> None:
+    document = Document("Title", (), (Answer((("OK", Colour.GREEN),), "run `it` " * 20),))
+    assert len(terminal_writer.report(document).splitlines()) == 3
+    assert len(terminal_writer.report(document, Screen(columns=60)).splitlines()) > 4

@@ -127,7 +127,7 @@ def test_comparison_says_what_is_not_compared(
     text = " ".join(capsys.readouterr().out.split())
     assert read(baseline).foreign is not None
     assert read(baseline).about in text
-    assert "ttft_p50" in text
+    assert "TTFT p50" in text
     assert "normalized time per output token has no counterpart" in text
 
 

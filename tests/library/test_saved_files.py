@@ -55,7 +55,7 @@ def test_series_is_saved_and_loaded_as_it_was(tmp_path: Path) -> None:
 
 def test_result_is_shown_in_one_line_and_in_a_notebook(result: loadgen.Result) -> None:
     assert repr(result).startswith("<loadgen.Result: ")
-    assert f" | measured {result.verdict}" in repr(result)
+    assert f" | measurement {result.verdict}" in repr(result)
     assert "\n" not in repr(result)
     html = result._repr_html_()
     assert "<table>" in html

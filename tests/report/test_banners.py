@@ -15,7 +15,7 @@ def test_failures_are_named_in_the_last_line():
     rows, lines = split(render(made))
     assert value(rows, "Failed requests:") == "1"
     assert made["loadgen"]["error_rate"] == 2 / 3
-    assert lines[-2].startswith(
+    assert lines[-1].startswith(
         "FAILED: 2 of 3 requests failed (503: 1, never sent after a failed turn: 1) | "
     )
 

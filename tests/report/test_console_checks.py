@@ -11,7 +11,7 @@ def test_the_verdict_counts_the_checks_that_applied():
         Check("z", None, "n/a", "capped", "y", group="B"),
     ]
     assert (
-        "All checks: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 1 checks "
+        "All checks: VALID, timing error of loadgen at most 0.25 ms (p99 E2EL); 1 of 1 checks "
         "passed" in below(checks=checks)
     )
 
@@ -23,7 +23,7 @@ def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do(
         "-> free a core",
     ]
     assert (
-        "All checks: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
+        "All checks: SUSPECT, timing error of loadgen at most 0.25 ms (p99 E2EL); 1 of 2 checks "
         "passed" in lines
     )
 
@@ -46,7 +46,7 @@ def test_notes_come_after_what_failed_and_leave_the_verdict_alone():
     assert section(lines, "Bear in mind") == ["enough: 5 values are few", "-> send more"]
     assert not any(line.startswith("Reasons and advice") for line in lines)
     assert (
-        "All checks: VALID, client at most 0.25 ms (p99 E2EL of the whole run); 1 of 2 checks "
+        "All checks: VALID, timing error of loadgen at most 0.25 ms (p99 E2EL); 1 of 2 checks "
         "passed, 1 note" in lines
     )
     lines = below(checks=[note, note, red()])
@@ -57,7 +57,7 @@ def test_notes_come_after_what_failed_and_leave_the_verdict_alone():
         *("enough", "-> send more"),
     ]
     assert (
-        "All checks: SUSPECT, client at most 0.25 ms (p99 E2EL of the whole run); 0 of 3 checks "
+        "All checks: SUSPECT, timing error of loadgen at most 0.25 ms (p99 E2EL); 0 of 3 checks "
         "passed, 2 notes" in lines
     )
 
@@ -86,9 +86,9 @@ def test_every_check_is_listed_with_what_became_of_it():
     assert others == "Not applicable: z"
 
 
-def test_the_checks_come_last_before_the_load():
-    *_, before, load, _, _ = below(checks=[Check("z", None, "n/a", "capped", "y", group="B")])
-    assert (before, load[:6]) == ("", "Load: ")
+def test_the_checks_come_last_before_the_state():
+    *_, others, before, state = below(checks=[Check("z", None, "n/a", "capped", "y", group="B")])
+    assert (others, before, state[:4]) == ("Not applicable: z", "", "OK |")
     titles = [line for line in below(checks=[red()]) if line.startswith(("The client: ", "All "))]
     assert [title.partition(":")[0] for title in titles] == ["The client", "All checks"]
 

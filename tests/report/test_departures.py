@@ -211,8 +211,8 @@ def test_the_console_has_first_attempts_beside_what_users_saw() -> None:
         "Sent again (--retry 429): 3 requests (status(429) 3), 2 ok in the end, 1 failed; "
         "13 attempts in all, at most 3 of one request",
         "first attempts refused, sent to refusal: p50 4.0, p99 4.0 ms of 3",
-        "TTFT of first attempts, from due: p50 20.0, p99 20.0 ms of 5",
-        "TTFT after a retry, from due: p50 45.0, p99 49.9 ms of 2",
-        "E2EL of first attempts, from due: p50 40.0, p99 40.0 ms of 5",
-        "E2EL after a retry, from due: p50 70.0, p99 79.8 ms of 2",
+        "TTFT of first attempts, from scheduled send: p50 20.0, p99 20.0 ms of 5",
+        "TTFT after a retry, from scheduled send: p50 45.0, p99 49.9 ms of 2",
+        "E2EL of first attempts, from scheduled send: p50 40.0, p99 40.0 ms of 5",
+        "E2EL after a retry, from scheduled send: p50 70.0, p99 79.8 ms of 2",
     ]

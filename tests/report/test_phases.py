@@ -30,7 +30,7 @@ def found(
 
 
 def burst_of(ttft_ms: float) -> tuple[list[Record], list[float]]:
-    """2 requests/s of 1 s, then 10 of `ttft_ms` and more, then 2 of 1 s again."""
+    """2 req/s of 1 s, then 10 of `ttft_ms` and more, then 2 of 1 s again."""
     due = [500.0 * i for i in range(20)] + [10_000 + 100.0 * i for i in range(100)]
     due += [20_000 + 500.0 * i for i in range(20)]
     waits = [1_000.0] * 20 + [ttft_ms] * 100 + [1_000.0] * 20
@@ -107,7 +107,7 @@ def shown(records: Sequence[Record], due: Sequence[float], **settings: Any) -> l
 
 def test_the_table_has_a_row_for_each_phase_and_tells_the_recovery() -> None:
     title, head, *rows, recovery = shown(*burst_of(3_000))
-    assert title == "Phases of the load; latencies are p50 / p99 in ms from due"
+    assert title == "Phases of the load; latencies are p50 / p99 in ms from scheduled send"
     columns = ["phase", "requests", "ok", "failed", "ok/s", "tok/s", "TTFT", "TPOT", "E2EL"]
     assert cells(head) == columns
     assert [cells(row)[:4] for row in rows] == [

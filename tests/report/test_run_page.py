@@ -10,6 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.document import Code, Heading, Items, Note, Paragraph, Table
 from loadgen.report.result import RunResult
+from loadgen.report.summary_line import answer
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
 from tests.helpers.console_lines import unwrapped
@@ -35,8 +36,7 @@ LIMITED = RunSettings(slo="ttft_p99<1s,e2el_p50<1ms", goodput=("ttft:22",), max_
 def test_answer_figures_and_two_charts_are_seen_and_all_else_is_folded() -> None:
     page = document([ran(RunSettings(slo="ttft_p99<1s"), SUSPECT)])
     shapes = [block.shape for block in page.blocks]
-    # The load, the answer, the next step.
-    shown = ["paragraph", "badge", "paragraph", "facts", "drawing", "drawing"]
+    shown = ["facts", "drawing", "drawing"]
     assert shapes == [*shown, *["note"] * (len(shapes) - len(shown))]
     notes = [block for block in page.blocks if isinstance(block, Note)]
     assert all(note.folded for note in notes)
@@ -47,14 +47,12 @@ def test_answer_figures_and_two_charts_are_seen_and_all_else_is_folded() -> None
     ]
 
 
-def test_load_is_the_first_line_of_the_page() -> None:
+def test_the_title_has_model_and_load_and_the_load_stands_below_it() -> None:
     page = document([ran()])
-    first, *_ = page.blocks
-    assert isinstance(first, Paragraph)
-    assert page.title == "org/tiny: 10 requests/s"
-    assert words(first.text).split(", ") == [
+    assert page.title == "org/tiny: 10 req/s"
+    assert page.about.split(", ") == [
         *("60 requests", "10 tokens in and 10 out on average", "data set random"),
-        *("Poisson arrivals at 10 requests/s", "lasted 6 s."),
+        *("Poisson arrivals at 10 req/s", "lasted 6 s."),
     ]
 
 
@@ -72,7 +70,7 @@ def test_rates_stand_among_the_tokens() -> None:
     result = ran(RunSettings(request_rate=10.0, goodput=("ttft:22",)))
     _, rates = folds(result)["Tokens: counts, rates and efficiency"].blocks
     assert isinstance(rates, Items)
-    assert any(line.startswith("Goodput from due: ") for line in listed(rates))
+    assert any(line.startswith("Goodput from scheduled send: ") for line in listed(rates))
 
 
 @pytest.mark.parametrize(
@@ -95,18 +93,16 @@ def test_rates_stand_among_the_tokens() -> None:
     ],
 )
 def test_nothing_of_the_console_report_is_lost(result: dict[str, Any]) -> None:
-    """Its block is tested below; its last line, which is for pasting, has the figures again."""
+    """Its block is tested below; its answer stands at its end again, in lines of the screen."""
     printed = report.render(RunResult.from_dict(result), screen=Screen(columns=120))
     lines = unwrapped(printed.splitlines())
     below = lines[lines.index("=" * 50) + 1 :]
-    (load,) = (line for line in below if line.startswith("Load: "))
     without_definitions = re.sub('<span role="tooltip".*?</span>', "", html([result]))
     shown = squeezed(*(text for _, text in Page(without_definitions).texts))
-    missing = [line for line in below[: below.index(load)] if squeezed(line) not in shown]
-    assert missing == []
-    assert squeezed(load.removeprefix("Load: ")) in shown
-    state, *_ = saved_json.render(result).splitlines()
-    assert [part for part in state.split(" | ") if squeezed(part) not in shown] == []
+    end = max(number for number, line in enumerate(below) if not line)  # of the blocks
+    assert [line for line in below[:end] if squeezed(line) not in shown] == []
+    parts = answer(RunResult.from_dict(result)).parts
+    assert [text for text, _ in parts if squeezed(text) not in shown] == []
 
 
 def squeezed(*texts: str) -> str:
@@ -240,9 +236,9 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
     assert page.title == "3 results"
     headings = [(block.level, block.text) for block in page.blocks if isinstance(block, Heading)]
     assert [text for level, text in headings if level == 2] == [
-        "1. org/tiny: 10 requests/s",
-        "2. org/tiny: 10 requests/s",
-        "3. 1 request/s meets ttft_p99 < 500 ms",
+        "1. org/tiny: 10 req/s",
+        "2. org/tiny: 10 req/s",
+        "3. Sweep over the request rate: org/tiny",
     ]
     table = page.blocks[0]
     assert isinstance(table, Table)

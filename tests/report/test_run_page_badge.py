@@ -6,24 +6,23 @@ import pytest
 
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
-from loadgen.document import Badge, Items, Paragraph, Table
+from loadgen.document import Items, Paragraph, Table
 from tests.helpers.html_page import Page
 from tests.helpers.run_page_parts import (
-    blocks,
     folds,
     has,
     listed,
     texts,
     words,
 )
-from tests.helpers.saved_json import html
+from tests.helpers.saved_json import document, html
 from tests.helpers.saved_results import INVALID, SUSPECT, ran
 
 
 def badge(*arguments: Any, **changes: Any) -> tuple[str, str]:
     """Return the colour and the text of the badge of a result."""
-    (found,) = (block for block in blocks(ran(*arguments, **changes)) if isinstance(block, Badge))
-    return found.kind, words(found.text)
+    (found,) = document([ran(*arguments, **changes)]).answers
+    return found.kind, words(found.line)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_badge_has_the_state_in_words_and_in_colour(
         (
             {"failures": 33},
             "danger",
-            "FAILED: 33 of 60 requests failed (503: 33) \N{MIDDLE DOT} measured VALID",
+            "FAILED: 33 of 60 requests failed (503: 33) \N{MIDDLE DOT} 9.91 req/s (target 10)",
         ),
         ({"failures": 60}, "danger", "FAILED: 60 of 60 requests failed (503: 60)"),
         ({"overloaded": True}, "warning", "OVERLOADED above 9.96 req/s \N{MIDDLE DOT} 60/60 ok"),

@@ -77,7 +77,7 @@ def test_client_error_is_a_band_between_percentiles_where_it_is_known() -> None:
         "p99": None,
     }
     (band,) = marks(panels(charts(result)["distributions"])["TTFT, ms"], Band)
-    assert band.name == "client error, at most 2 ms"
+    assert band.name == "timing error, at most 2 ms"
     # P50 and p90.
     assert (band.xs[0], band.xs[-1]) == (pytest.approx(0.3, abs=0.05), pytest.approx(1.0))
     widths = {round(high - low, 6) for low, high in zip(band.lows, band.highs, strict=True)}

@@ -70,7 +70,7 @@ def test_levels_are_the_horizontal_axis_and_all_at_once_has_no_place() -> None:
     chart = drawn(*reversed(POINTS))
     (line,) = marks(chart, Curve)
     assert (list(line.xs), line.ys) == ([1.0, 2.0, 4.0], [20.0, 30.0, 900.0])
-    assert chart.along == "requests/s"
+    assert chart.along == "req/s"
     assert chart.stops == [1.0, 2.0, 4.0]
 
 

@@ -3,7 +3,7 @@
 import re
 
 from loadgen.config.settings import RunSettings
-from loadgen.document import Badge, Facts, Items, Paragraph
+from loadgen.document import Facts, Items, Paragraph
 from tests.helpers.run_page_parts import (
     blocks,
     folds,
@@ -23,14 +23,14 @@ def test_every_latency_is_a_row_with_its_meaning() -> None:
     found = rows(table)
     ttft = result["loadgen"]["latency_ms"]["ttft_due"]
     assert table.head == ("Latency (ms)", "mean", "p50", "p90", "p99", "max", "count")
-    assert found["TTFT from due"][:4] == [
+    assert found["TTFT from scheduled send"][:4] == [
         f"{ttft['mean']:#.4g}",
         f"{ttft['p50']:#.4g}",
         f"{ttft['p90']:#.4g}*",
         f"{ttft['p99']:#.4g}*",
     ]
     assert {len(re.sub("[^0-9]", "", cell)) for row in found.values() for cell in row[:5]} == {4}
-    assert found["TTFT from due"][-1] == "60"
+    assert found["TTFT from scheduled send"][-1] == "60"
     assert all(row[0][0][0].about for row in table.rows)
     assert has("* too few requests: p90 needs 64, p99 needs 662", result)
 
@@ -38,9 +38,9 @@ def test_every_latency_is_a_row_with_its_meaning() -> None:
 def test_row_that_the_client_may_have_moved_is_marked() -> None:
     result = ran()
     result["loadgen"]["client_error_ms"]["e2el_sent"] = {"mean": 0.1, "p90": 9.0}
-    assert has("E2EL from sent ~", result)
-    assert has("~ E2EL from sent: client error at most 9 at p90", result)
-    assert not has("E2EL from due ~", result)
+    assert has("E2EL from actual send ~", result)
+    assert has("~ E2EL from actual send: timing error of loadgen at most 9 at p90", result)
+    assert not has("E2EL from scheduled send ~", result)
 
 
 def test_six_numbers_stand_for_the_run() -> None:
@@ -62,8 +62,8 @@ def test_client_error_stands_beside_a_number_that_it_may_spoil() -> None:
     result = ran()
     result["loadgen"]["client_error_ms"]["ttft_due"] = errors
     (facts,) = (block for block in blocks(result) if isinstance(block, Facts))
-    assert [fact.beside for fact in facts.facts if "client" in fact.beside] == [
-        "p99 26 ms (few values); client error at most 9 at p99"
+    assert [fact.beside for fact in facts.facts if "timing" in fact.beside] == [
+        "p99 26 ms (few values); timing error of loadgen at most 9 at p99"
     ]
 
 
@@ -78,10 +78,10 @@ def test_units_are_not_mixed_beside_a_number() -> None:
 def test_limits_that_are_not_met_are_seen_below_the_badge_and_all_are_among_the_checks() -> None:
     limits = [f"e2el_p{p}<1ms" for p in (50, 60, 70, 80, 90)]
     result = ran(RunSettings(slo=",".join(["ttft_p99<1s", *limits])))
-    seen = document([result]).blocks
-    badge = next(words(block.text) for block in seen if isinstance(block, Badge))
-    following, *below = [words(block.text) for block in seen[2:] if isinstance(block, Paragraph)]
-    assert following.startswith("next: lower the load: ")
+    page = document([result])
+    badge, following = page.answers[0].text, page.answers[0].next_step
+    below = [words(block.text) for block in page.blocks if isinstance(block, Paragraph)]
+    assert following.startswith("lower the load; find ")
     assert [line.partition(":")[0] for line in below] == [
         f"SLO {limit}" for limit in limits if f"{limit} " not in badge
     ]

@@ -1,9 +1,8 @@
 """The page of a series: its answer, its charts, a row for each level, and every run."""
 
-from loadgen.document import Badge, Drawing, Note, Paragraph, Table
+from loadgen.document import Drawing, Note, Paragraph, Table
 from tests.helpers.html_page import Page
 from tests.helpers.run_page_parts import (
-    blocks,
     charts,
     has,
     rows,
@@ -21,21 +20,19 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     for point in data["points"]:
         point["result"]["completed"] = 100  # enough for a knee
     page = document([data])
-    about, of_load, badge, following, drawing, pareto, table, legend, remarks, runs = page.blocks
-    assert page.title == "2 requests/s meets ttft_p99 < 500 ms"
-    assert isinstance(about, Paragraph)
-    assert words(about.text).startswith("org/tiny, sweep over the request rate, ")
-    assert isinstance(of_load, Paragraph)
-    assert words(of_load.text).startswith("Load: ")
-    assert isinstance(badge, Badge)
-    assert badge.kind == "warning"
-    assert words(badge.text).split(" \N{MIDDLE DOT} ") == [
-        "measured VALID",
-        "partial: interrupted",
+    (found,) = page.answers
+    drawing, pareto, table, legend, remarks, runs = page.blocks
+    assert page.title == "Sweep over the request rate: org/tiny"
+    assert page.about.startswith("3 runs; ")
+    assert page.about.endswith("; latencies in ms from scheduled send")
+    assert found.kind == "warning"
+    assert found.text.split(" | ") == [
+        "OK: 2 req/s meets ttft_p99 < 500 ms",
         "4 misses it",
+        "measurement VALID",
+        "ended early: interrupted",
     ]
-    assert isinstance(following, Paragraph)
-    assert words(following.text).startswith("next: load the server with at most 2 requests/s")
+    assert found.next_step.startswith("load the server with at most 2 req/s")
     assert isinstance(drawing, Drawing)
     assert isinstance(pareto, Drawing)
     assert isinstance(table, Table)
@@ -47,9 +44,9 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
         ("4", "MISSED"),
     ]
     assert isinstance(legend, Paragraph)
-    assert words(legend.text).startswith("Latencies are in ms, from due")
+    assert words(legend.text).startswith("* too few values")
     assert isinstance(remarks, Note)
-    assert has("Knee at 2 requests/s, the highest ratio of tokens/s to mean E2EL", data)
+    assert has("knee at 2 req/s, the highest ratio of tokens/s to mean E2EL", data)
     assert isinstance(runs, Note)
     assert (runs.title, runs.folded) == ("Every run", True)
     (each,) = runs.blocks
@@ -74,11 +71,15 @@ def test_columns_of_a_series_are_in_one_order_whatever_the_slo_limits() -> None:
 
 def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:
     data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 450.0, None))
-    assert document([data]).title == "2 requests/s meets ttft_p99 < 500 ms, the highest rate found"
+    page = document([data])
+    assert page.title == "Search over the request rate: org/tiny"
+    assert page.answers[0].text.startswith(
+        "OK: 2 req/s meets ttft_p99 < 500 ms, the highest rate found | "
+    )
     assert has("4 could not be confirmed", data)
     table = rows(tables(data)["rate"])
     assert table["4"][:3] == ["not confirmed", "450.0", "405.0 to 540.0"]
-    whole = "4 requests/s could not be confirmed: 1 run has too few requests to show it;"
+    whole = "4 req/s could not be confirmed: 1 run has too few requests to show it;"
     assert has(whole, data)
     assert has("would halve the intervals", data)
 
@@ -86,8 +87,8 @@ def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:
 def test_a_search_that_finds_nothing_is_red() -> None:
     data = sweep((1.0, 900.0, False)) | {"kind": "search"}
     data |= {"found": {"level": None, "fails": 1.0, "end": "none", "last": 1.0}}
-    (badge,) = (block for block in blocks(data) if isinstance(block, Badge))
-    assert badge.kind == "danger"
+    (found,) = document([data]).answers
+    assert found.kind == "danger"
 
 
 def test_a_series_in_which_no_run_had_an_answer_has_a_page() -> None:

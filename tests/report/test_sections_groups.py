@@ -38,7 +38,7 @@ def made(settings=SETTINGS):
 def shown(found):
     """The lines of the console on the classes."""
     lines = unwrapped(render(found).splitlines())
-    return section(lines, "Classes; latencies are p50 / p99 in ms from due")
+    return section(lines, "Classes; latencies are p50 / p99 in ms from scheduled send")
 
 
 def test_each_class_has_a_row_with_its_requests_and_latencies():
@@ -126,7 +126,7 @@ def test_the_console_shows_a_row_for_each_class_and_why_a_limit_is_missed():
 def test_the_page_shows_the_same_rows():
     (fold,) = groups.blocks(saved_json.result(made()))
     assert isinstance(fold, Note)
-    title = "Classes; latencies are p50 / p99 in ms from due"
+    title = "Classes; latencies are p50 / p99 in ms from scheduled send"
     assert (fold.title, fold.folded) == (title, True)
     (table,) = fold.blocks
     assert isinstance(table, Table)

@@ -25,7 +25,7 @@ def test_a_percentile_of_few_values_says_how_few():
 def test_limit_within_the_client_error_cannot_be_told():
     (line,) = said("ttft_p99<20ms", [steady(n, due=n) for n in range(20)])
     assert line.startswith("ttft_p99<20ms cannot be told: ttft_p99 is 20.000 ms")
-    assert line.endswith("with a client error of at most 0.062 ms")
+    assert line.endswith("with a timing error of at most 0.062 ms")
 
 
 def test_a_percentile_of_gaps_says_of_how_many_requests():

@@ -9,7 +9,8 @@ from loadgen.checks import Check
 from loadgen.report import render_series
 from loadgen.report.result.series import Series
 from loadgen.report.series import MIN_FOR_KNEE, REPEATED, TOO_FEW, rows, table
-from loadgen.report.series_answer import after_series, parts, slo_text
+from loadgen.report.series_answer import answer, slo_text
+from loadgen.report.series_next_step import after_series
 from loadgen.report.summary_line import Colour
 from loadgen.util.terminal_text import Screen
 from tests.helpers import run_facts, saved_json
@@ -50,10 +51,8 @@ def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dic
 
 
 def answer_line(data: dict[str, Any]) -> str:
-    """The line of the answer, which the next step follows."""
-    *_, answer, following = saved_json.render(data).splitlines()
-    assert following.startswith("next: ")
-    return answer
+    """The answer in one line."""
+    return answer(Series.from_dict(data)).text
 
 
 def columns(series: Series, *, with_bounds: bool = False) -> list[tuple[str, list[str]]]:
@@ -73,12 +72,12 @@ def test_repeated_runs_are_named_by_their_load_and_not_by_a_level() -> None:
         "points": runs,
     }
     series = Series.from_dict(data)
-    assert [text for text, _ in parts(series)][:2] == [
-        "2 of 3 runs meet ttft_p99 < 100 ms",
+    assert [text for text, _ in answer(series).parts][:2] == [
+        "SLO MISSED: 2 of 3 runs meet ttft_p99 < 100 ms",
         "3 runs of one load, a trace",
     ]
     shown = render_series(series)
-    assert shown.startswith("Repeated runs of one load; latencies in ms from due\n")
+    assert shown.startswith("Repeated runs of one load: org/tiny. 3 runs; ")
     assert "rate" not in shown
     assert "inf" not in shown
     assert columns(series)[:2] == [
@@ -126,20 +125,18 @@ def test_sweep_has_a_row_for_each_run_in_the_order_of_the_levels() -> None:
     assert [(row[0], row[1]) for row in rows] == [("2", "met"), ("4", "-"), ("8", "MISSED")]
     assert "E2EL p95" in lines[head]  # limited, and no usual column
     assert lines[head].count("TTFT p99") == 1
-    assert "At 4 requests/s: interrupted" in lines
+    assert "At 4 req/s: interrupted" in lines
     assert rows[0][2:4] == ["20.0*", "20.0*"]  # one value is few for any percentile
     assert "* too few values; see the confidence interval in the result of the run" in lines
 
 
-def test_rates_of_answers_are_shown_where_every_run_has_one() -> None:
-    def heads(*points: dict[str, Any]) -> list[str]:
-        data = together(*points, kind="sweep")
-        return [head for head in table(Series.from_dict(data)).head if head.endswith("/s")]
-
+def test_the_rate_of_a_level_is_that_between_answers_and_of_a_burst_the_throughput() -> None:
     many, burst = result(100.0, *[20] * 10), result(float("inf"), 2000)
-    assert heads(many) == ["answers/s", "tok/s"]
-    assert heads(many, burst) == ["answers/s", "req/s", "tok/s"]
-    assert heads(burst) == ["req/s", "tok/s"]
+    series = Series.from_dict(together(many, burst, kind="sweep"))
+    between, throughput = [row.answer_rate for row in rows(series)]
+    assert between == pytest.approx(rows(series)[0].answers_per_s)
+    assert throughput == burst["result"]["request_throughput"]
+    assert [head for head, _ in columns(series) if head.endswith("/s")] == ["req/s", "tok/s"]
 
 
 def test_rate_of_answers_of_a_level_is_that_of_all_its_runs() -> None:
@@ -163,7 +160,7 @@ def test_search_has_a_row_for_each_level_with_its_runs() -> None:
     assert rows[0] == ["rate", "SLO", "TTFT", "p99", "E2EL", "p95", "req/s", "tok/s", "runs"]
     assert (rows[1][:2], rows[1][-1]) == (["2", "met"], "1")
     assert (rows[2][:3], rows[2][-1]) == (["4", "not", "confirmed"], "2")
-    whole = "4 requests/s could not be confirmed: 2 runs have too few requests to show it; "
+    whole = "4 req/s could not be confirmed: 2 runs have too few requests to show it; "
     assert (
         " ".join(map(str.strip, lines)).count(f"{whole}`--duration 1` would halve the intervals")
         == 1
@@ -209,47 +206,47 @@ def test_a_percentile_of_enough_values_has_no_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "answer", "bound"),
+    ("found", "said", "bound"),
     [
         (
             {"end": "edge", "level": 4.0, "fails": 4.125},
-            "4 requests/s meets {}, the highest rate found",
+            "OK: 4 req/s meets {}, the highest rate found",
             "4.125 misses it",
         ),
         (
             {"end": "floor", "level": 4.0},
-            "At least 4 requests/s meets {}",
+            "OK: at least 4 req/s meets {}",
             "nothing failed up to 4, and the search ended there",
         ),
         (
             {"end": "none", "fails": 4.125},
-            "No request rate meets {}",
-            "the lowest that was tried, 4.125 requests/s, misses it",
+            "SLO MISSED: no request rate meets {}",
+            "the lowest that was tried, 4.125 req/s, misses it",
         ),
         (
             {"end": "client", "level": 4.0, "last": 8.0},
-            "At least 4 requests/s meets {}",
-            "at 8 requests/s the client, not the server, was the limit",
+            "OK: at least 4 req/s meets {}",
+            "at 8 req/s the client, not the server, was the limit",
         ),
         (
             {"end": "client", "last": 8.0},
-            "Nothing is known of the server",
-            "at 8 requests/s the client, not the server, was the limit",
+            "TOO FEW: nothing is known of the server",
+            "at 8 req/s the client, not the server, was the limit",
         ),
         (
             {"end": "early", "level": 4.0},
-            "At least 4 requests/s meets {}",
+            "OK: at least 4 req/s meets {}",
             "the search ended early",
         ),
-        ({"end": "early"}, "The search ended early", "measured VALID"),
+        ({"end": "early"}, "TOO FEW: the search ended early", "measurement VALID"),
     ],
 )
-def test_answer_of_a_search_is_the_last_line(
-    found: dict[str, Any], answer: str, bound: str
+def test_answer_of_a_search_begins_with_its_state_and_the_level(
+    found: dict[str, Any], said: str, bound: str
 ) -> None:
     points = [result(4.0, 20), result(4.125, 200, met=False)]
     last = answer_line(together(*points, **found))
-    assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
+    assert last.split(" | ")[:2] == [said.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
 
 
 @pytest.mark.parametrize(("fails", "above"), [(None, "no upper bound"), (8.0, "8 at most")])
@@ -265,7 +262,7 @@ def test_answer_with_disturbed_levels_says_what_undisturbed_runs_support(
         missed | {"level": 5.0, "doubted": "CPU taken by others"},
     ]
     assert answer_line(data).split(" | ")[:2] == [
-        "At least 4 requests/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
+        "SUSPECT: at least 4 req/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
         f"5 misses it in disturbed runs alone: undisturbed ones show {above}",
     ]
     assert [row.outcome for row in rows(Series.from_dict(data))][-1] == "MISSED, disturbed"
@@ -279,24 +276,22 @@ def test_level_that_too_few_requests_judge_could_not_be_confirmed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "answer"), [(1.0, "1 request in flight meets"), (8.0, "8 requests in flight meet")]
+    ("level", "said"), [(1.0, "1 request in flight meets"), (8.0, "8 requests in flight meet")]
 )
-def test_answer_of_a_concurrency_is_singular_or_plural(level: float, answer: str) -> None:
+def test_answer_of_a_concurrency_is_singular_or_plural(level: float, said: str) -> None:
     data = together(result(level, 20), end="edge", level=level, fails=level + 1) | {
         "over": "concurrency"
     }
-    assert answer_line(data).startswith(f"{answer} ttft_p99 < 100 ms")
+    assert answer_line(data).startswith(f"OK: {said} ttft_p99 < 100 ms")
 
 
-def test_last_line_has_colours_on_request_and_nothing_else_that_moves_a_terminal() -> None:
+def test_answer_has_colours_on_request_and_nothing_else_that_moves_a_terminal() -> None:
     data = Series.from_dict(
         together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"}
     )
-    *lines, last, _ = render_series(
-        data, screen=Screen(has_colours=True), saved=["a.json"]
-    ).splitlines()
-    assert last.startswith("\x1b[32mAt least 4 requests/s meets")
-    assert "\x1b[33mpartial: \\x1b[2Jgone\x1b[0m" in last
+    lines = render_series(data, screen=Screen(has_colours=True), saved=["a.json"]).splitlines()
+    (said,) = [line for line in lines if line.startswith("\x1b[32mOK: at least 4 req/s meets")]
+    assert "\x1b[33mended early: \\x1b[2Jgone\x1b[0m" in said
     assert lines[-1] == "Saved: a.json"
 
 
@@ -317,11 +312,9 @@ def test_highest_level_of_valid_runs_is_named_where_the_answer_is_of_suspect_one
     assert "VALID runs" not in saved_json.render(data)
     data["points"][1]["verdict"] = "SUSPECT"
     data["points"][1]["result"]["loadgen"]["reasons"] = ["late sends: 3 ms"]
-    *lines, last, _ = saved_json.render(data).splitlines()
-    assert last.endswith(" | measured SUSPECT: late sends")
-    assert "The highest level that meets the SLO in VALID runs alone is 1 request/s" in "\n".join(
-        lines
-    )
+    assert answer_line(data).endswith(" | measurement SUSPECT: late sends")
+    shown = saved_json.render(data)
+    assert "The highest level that meets the SLO in VALID runs alone is 1 req/s" in shown
 
 
 def test_reasons_stand_once_with_their_levels() -> None:
@@ -334,11 +327,11 @@ def test_reasons_stand_once_with_their_levels() -> None:
         point["verdict"] = "SUSPECT"
         point["result"]["loadgen"]["reasons"] = reasons
     lines = saved_json.render(together(*points, kind="sweep")).splitlines()
-    assert [line for line in lines if line.startswith("SUSPECT")] == [
+    assert [line for line in lines if line.startswith("SUSPECT ")] == [
         "SUSPECT in all runs: lag p99",
-        "SUSPECT at 2 requests/s: stall",
+        "SUSPECT at 2 req/s: stall",
     ]
-    assert "measured SUSPECT" in lines[-2]
+    assert "measurement SUSPECT" in "".join(lines)
     assert "verdict" not in "".join(lines)  # the same in all rows
     points[0]["verdict"] = "VALID"
     assert "verdict" in saved_json.render(together(*points, kind="sweep"))
@@ -373,19 +366,20 @@ class TestKnee:
         data = together(*others, few, kind="sweep") | {"slo": None}
         assert data["knee"] is None
         assert answer_line(data).startswith(
-            "TOO FEW requests for a knee | 99 at a level, and it needs 100 | "
+            "TOO FEW: 99 requests at a level, and a knee needs 100 | "
         )
-        said = saved_json.render(data).splitlines()[-1]
-        assert said == "next: send more requests at each level: `--num-prompts 100`"
+        said = answer(Series.from_dict(data)).next_step
+        assert said == "send more requests at each level: `--num-prompts 100`"
 
     def test_a_sweep_says_it_and_a_search_has_another_answer(self) -> None:
         points = [swept(level, e2el) for level, e2el in ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))]
         data = together(*points, kind="sweep")
         assert data["knee"] == 2.0
-        knee = "Knee at 2 requests/s, the highest ratio of tokens/s to mean E2EL"
+        knee = "knee at 2 req/s, the highest ratio of tokens/s to mean E2EL"
         assert knee in saved_json.render(data).splitlines()
-        assert knee.replace(", ", " | ") in answer_line(data | {"slo": None})
-        assert "Knee" not in saved_json.render(together(*points, end="floor", level=4.0))
+        without_limits = answer_line(data | {"slo": None})
+        assert without_limits.startswith(f"OK: {knee} | at 2 req/s: TTFT p50 20 ms, ")
+        assert "knee" not in saved_json.render(together(*points, end="floor", level=4.0))
 
     @pytest.mark.parametrize("beyond", [[], [("INVALID", 8.0)]])
     def test_the_last_level_is_none(self, beyond: list[tuple[str, float]]) -> None:
@@ -394,7 +388,7 @@ class TestKnee:
         points += [swept(level, 10.0) | {"verdict": verdict} for verdict, level in beyond]
         data = together(*points, kind="sweep")
         assert data["knee"] is None
-        assert "No knee up to 4 requests/s" in saved_json.render(data)
+        assert "no knee up to 4 req/s" in saved_json.render(data)
 
 
 def test_runs_of_the_same_prompts_are_noted() -> None:
@@ -407,39 +401,39 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("met", "answer", "bound"),
+    ("met", "said", "bound"),
     [
-        ((True, True, False), "2 requests/s meets {}", "4 misses it"),
-        ((True, True, None), "2 requests/s meets {}", "4 could not be judged"),
-        ((True, True, True), "4 requests/s meets {}", "no higher level was tried"),
-        ((True, False, True), "1, 4 requests/s meet {}", "2 requests/s misses it"),
-        ((False, None, False), "No level meets {}", "tried: 1, 2, 4 requests/s"),
+        ((True, True, False), "OK: 2 req/s meets {}", "4 misses it"),
+        ((True, True, None), "OK: 2 req/s meets {}", "4 could not be judged"),
+        ((True, True, True), "OK: 4 req/s meets {}", "no higher level was tried"),
+        ((True, False, True), "TOO FEW: 1, 4 req/s meet {}", "2 req/s misses it"),
+        ((False, None, False), "SLO MISSED: no level meets {}", "tried: 1, 2, 4 req/s"),
         (
             (None, None, None),
-            "TOO FEW requests for a knee",
-            f"1 at a level, and it needs {MIN_FOR_KNEE}",
+            f"TOO FEW: 1 request at a level, and a knee needs {MIN_FOR_KNEE}",
+            "measurement VALID",
         ),
     ],
 )
 def test_answer_of_a_sweep_is_which_levels_meet_the_slo(
-    met: tuple[bool | None, ...], answer: str, bound: str
+    met: tuple[bool | None, ...], said: str, bound: str
 ) -> None:
     points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
     last = answer_line(together(*points, kind="sweep"))
-    assert last.split(" | ")[:2] == [answer.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
+    assert last.split(" | ")[:2] == [said.format("ttft_p99 < 100 ms, e2el_p95 < 1 s"), bound]
 
 
 def test_a_sweep_says_in_how_many_runs_requests_failed() -> None:
     ran = run_facts.measured([run_facts.steady(0), run_facts.failed(1)])
     broken = saved_json.point(2.0, run_facts.result(ran), ran, limits=None, saved=[])
     told = Series.from_dict(together(result(1.0, 20), broken, kind="sweep"))
-    assert ("requests failed in 1 of 2 runs", Colour.RED) in list(parts(told))
+    assert ("requests failed in 1 of 2 runs", Colour.RED) in list(answer(told).parts)
 
 
 def test_series_of_no_judged_runs_says_what_was_run() -> None:
     points = [result(rate, 20) for rate in (1.0, 2.0)]
     data = together(*points, kind="sweep") | {"slo": None}
-    assert answer_line(data) == "2 runs at 1, 2 requests/s | measured VALID"
+    assert answer_line(data) == "OK: 2 runs at 1, 2 req/s | measurement VALID"
 
 
 def test_a_series_in_which_nothing_succeeded_has_failed() -> None:
@@ -449,7 +443,7 @@ def test_a_series_in_which_nothing_succeeded_has_failed() -> None:
         for level in (1.0, 2.0)
     ]
     series = Series.from_dict(together(*points, kind="sweep"))
-    (first, colour), *_ = parts(series)
+    (first, colour), *_ = answer(series).parts
     assert (first, colour) == ("FAILED: 6 of 6 requests failed", Colour.RED)
     assert {row.verdict for row in rows(series)} == {"FAILED"}
 
@@ -467,9 +461,9 @@ def test_an_slo_on_a_percentile_of_too_few_requests_is_not_met_by_a_run() -> Non
 def test_a_search_that_ended_early_tells_the_level_that_missed() -> None:
     ends = {"end": "early", "level": 2.0, "fails": 4.0}
     data = together(result(2.0, 20), result(4.0, 200), **ends)
-    texts = [text for text, _ in parts(Series.from_dict(data))]
+    texts = [text for text, _ in answer(Series.from_dict(data)).parts]
     assert texts[:3] == [
-        "At least 2 requests/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
+        "OK: at least 2 req/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
         "the search ended early",
         "4 misses it",
     ]
@@ -480,8 +474,8 @@ def test_an_answer_from_runs_that_are_not_valid_is_not_green() -> None:
         together(result(2.0, 20, verdict=verdict), end="floor", level=2.0)
         for verdict in ("VALID", "SUSPECT")
     )
-    assert next(parts(Series.from_dict(good)))[1] is Colour.GREEN
-    assert next(parts(Series.from_dict(doubtful)))[1] is Colour.YELLOW
+    assert answer(Series.from_dict(good)).parts[0][1] is Colour.GREEN
+    assert answer(Series.from_dict(doubtful)).parts[0][1] is Colour.YELLOW
 
 
 @pytest.mark.parametrize(
@@ -489,7 +483,7 @@ def test_an_answer_from_runs_that_are_not_valid_is_not_green() -> None:
     [
         (
             {"end": "edge", "level": 4.0, "fails": 4.125},
-            "load the server with at most 4 requests/s; to confirm it: `loadgen run --request-rate "
+            "load the server with at most 4 req/s; to confirm it: `loadgen run --request-rate "
             '4 --num-runs 3 --slo "ttft_p99<100ms,e2el_p95<1s"`, with ',
         ),
         ({"end": "none", "fails": 4.0}, "loosen ttft_p99<100ms, or make the server faster"),
@@ -509,11 +503,14 @@ def test_next_step_of_a_search_is_the_load_to_use_or_what_to_change(
     [
         (
             (True, True, False),
-            "load the server with at most 2 requests/s, or find the limit above it: `loadgen "
+            "load the server with at most 2 req/s, or find the limit above it: `loadgen "
             'search --request-rate 2 --slo "ttft_p99<100ms,e2el_p95<1s"`, with ',
         ),
         ((True, False, True), "repeat it with more requests, `--num-prompts 4`: the levels "),
-        ((False, False, False), "try lower loads: `loadgen search --request-rate 0.5 --slo "),
+        (
+            (False, False, False),
+            "find the highest load that meets it: `loadgen search --request-rate 0.5 --slo ",
+        ),
     ],
 )
 def test_next_step_of_a_sweep_is_the_load_to_use_or_where_to_look(
@@ -530,10 +527,10 @@ def test_next_step_of_a_sweep_without_limits_follows_from_its_knee() -> None:
         return after_series(Series.from_dict(together(*points, kind="sweep") | {"slo": None}))
 
     assert told((1.0, 200.0), (2.0, 100.0), (4.0, 900.0)).startswith(
-        "load the server with at most 2 requests/s, or choose limits: `loadgen search "
+        "choose limits, since a knee is none, and find the highest load within them: `loadgen "
     )
-    assert told((1.0, 300.0), (2.0, 150.0), (4.0, 75.0)) == (
-        "try higher levels: `--request-rate 8,16`"
+    assert told((1.0, 300.0), (2.0, 150.0), (4.0, 75.0)).endswith(
+        "; or try higher levels: `--request-rate 8,16`"
     )
     assert told((1.0, 300.0), (2.0, 150.0)).startswith("give three levels or more for a knee")
 

@@ -107,7 +107,7 @@ def test_single_requests_are_no_sessions() -> None:
 
 def test_the_console_has_a_row_for_each_turn_and_a_line_of_the_sessions() -> None:
     title, head, *rows, sessions = printed(groups.blocks(RunResult.of(TWO_SESSIONS, [])))
-    assert title == "Turns of sessions; latencies are p50 / p99 in ms from due"
+    assert title == "Turns of sessions; latencies are p50 / p99 in ms from scheduled send"
     assert cells(head) == ["turn", "requests", "ok", "failed", "TTFT", "TPOT", "E2EL"]
     assert [cells(row)[:4] for row in rows] == [
         ["1", "2", "2", "0"],

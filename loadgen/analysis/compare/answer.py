@@ -26,8 +26,9 @@ from loadgen.analysis.compare.texts import (
     start_word,
     values,
 )
-from loadgen.report.run_state import MAX_NAMED, Colour
-from loadgen.report.summary_line import SEPARATOR, VERDICT_COLOURS, Part
+from loadgen.document import Answer, Colour, Part
+from loadgen.report.run_state import MAX_NAMED
+from loadgen.report.summary_line import VERDICT_COLOURS
 from loadgen.util.number_format import first_of, percent
 
 SEVERITY = ["", *VERDICT_COLOURS]  # another tool has no verdict
@@ -55,30 +56,18 @@ COLOURS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Change:
     """What changed, and how sure that is.
 
     Attributes:
         word: Its first word.
-        parts: The parts of its line; the first is the title.
+        answer: Its line, and what to do next.
         quoted: The rows whose figures it states.
-        next_step: What to do, in one sentence.
     """
 
     word: Word
-    parts: tuple[Part, ...]
+    answer: Answer
     quoted: tuple[Row, ...]
-    next_step: str
-
-    @property
-    def title(self) -> str:
-        """Its first part."""
-        return self.parts[0][0]
-
-    @property
-    def text(self) -> str:
-        """All of it in one line."""
-        return SEPARATOR.join(text for text, _ in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +79,8 @@ class _Statement:
     colour: Colour
 
 
-def answer(comparison: Comparison, candidate: CandidateRows) -> Answer:
-    """Return the answer about a candidate.
+def change_of(comparison: Comparison, candidate: CandidateRows) -> Change:
+    """Return what changed from the baseline to a candidate.
 
     What is sure comes first, then what may be, what is the same and what is undecided, then what
     the figures are worth.
@@ -123,12 +112,14 @@ def answer(comparison: Comparison, candidate: CandidateRows) -> Answer:
     parts += [(meaning, Colour.YELLOW) for meaning in meanings_of_marks(quoted)]
     parts += _caveats(comparison, candidate)
     word = statements[0].word
-    return Answer(word, tuple(parts), tuple(quoted), _next_step(comparison, candidate, word))
+    following = _next_step(comparison, candidate, word)
+    simulated = bool(comparison.simulated_sides)
+    return Change(word, Answer(tuple(parts), following, simulated), tuple(quoted))
 
 
 def _next_step(comparison: Comparison, candidate: CandidateRows, word: Word) -> str:
     base, new = comparison.baseline, candidate.candidate
-    unusable = [side.name for side in comparison.sides if side.unusable_runs]
+    unusable = [side.name for side in (base, new) if side.unusable_runs]
     if unusable:
         return f"measure {' and '.join(unusable)} again, to the end"
     if comparison.clashes:
@@ -152,7 +143,7 @@ def _next_step(comparison: Comparison, candidate: CandidateRows, word: Word) -> 
         case Word.SAME:
             return f"take either: at this load {new.name} is neither slower nor faster"
     starts = 4 * min(len(base.starts), len(new.starts))
-    return f"conclude nothing: {starts} starts of each would make the intervals half as wide"
+    return f"measure {starts} starts of each, which halves the intervals; conclude nothing before"
 
 
 def _statements(
@@ -281,14 +272,18 @@ def _basis(baseline: Side, candidate: CandidateRows) -> Part:
 
 
 def _verdicts(baseline: Side, candidate: Side) -> Part:
-    """Write the verdicts of the runs, each with its reasons: "all VALID", "base SUSPECT: loop
-    stalls; new VALID".
+    """Write the verdicts of the runs, and why: "all VALID", "base SUSPECT, new VALID: loop
+    stalls".
     """
     sides = (baseline, candidate)
     verdict, other = map(_verdict, sides)
-    text = f"{baseline.name} {verdict}; {candidate.name} {other}"
+    text = f"{baseline.name} {verdict}, {candidate.name} {other}"
     if verdict == other:
         text = f"both sides {verdict}" if "(" in verdict else f"all {verdict}"
+    checks = dict.fromkeys(
+        name for side in sides for run in side.starts for name in run.failed_checks
+    )
+    text += f": {first_of(list(checks), MAX_NAMED)}" if checks else ""
     worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
     is_partial = any(run.partial for side in sides for run in side.starts)
     return text, Colour.RED if is_partial else VERDICT_COLOURS.get(worst, Colour.NONE)
@@ -302,5 +297,4 @@ def _verdict(side: Side) -> str:
         text += f" ({count} of {runs} runs)"
     if any(run.partial for run in side.starts):
         text += " and partial"
-    failed = dict.fromkeys(name for run in side.starts for name in run.failed_checks)
-    return f"{text}: {first_of(list(failed), MAX_NAMED)}" if failed else text
+    return text

@@ -210,7 +210,7 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
                 )
         if environment := side.environment_differences:
             differences = ", ".join(map(str, environment))
-            yield f"the starts of {side.name} are not of one configuration: {differences}"
+            yield f"the starts of {side.name} differ: {differences}"
 
 
 def _compare_pair(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from loadgen.analysis.compare.comparison import CandidateRows
 from loadgen.analysis.compare.metrics import ERROR_RATE
 from loadgen.analysis.compare.pair import Conclusion, Row
-from loadgen.analysis.compare.texts import HERE, SIGNIFICANT, SURE
+from loadgen.analysis.compare.texts import HERE, SAME_WITHIN, SIGNIFICANT, SURE
 
 # Of rows that are equally sure the first represents its subject. The median is what most requests
 # see, and has the least noise; the mean contains all requests; the tails come from the fewest
@@ -18,7 +18,6 @@ PREFERENCE = (
     *("goodput", "output_throughput", "request_throughput", "total_throughput"),
     *("p50", "median", "mean", "p90", "p99", "max"),
 )
-SAME_WITHIN = 0.05  # an interval within this of 0 shows two values to be the same for most purposes
 
 
 @dataclass(frozen=True, slots=True)

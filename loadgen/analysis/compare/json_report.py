@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loadgen.analysis.compare.answer import answer
+from loadgen.analysis.compare.answer import change_of
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
@@ -22,11 +22,11 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _candidate(comparison: Comparison, candidate: CandidateRows) -> dict[str, Any]:
-    about = answer(comparison, candidate)
+    about = change_of(comparison, candidate)
     return {
         "base": comparison.baseline.name,
         "side": candidate.candidate.name,
-        "answer": about.text,
+        "answer": about.answer.text,
         "word": about.word,
         "differ": {
             difference.name: [difference.one, difference.other]

@@ -183,7 +183,7 @@ TOTALS = (
         "request_throughput",
         "req/s",
         True,
-        "Requests/s",
+        "req/s",
         lambda result: result.numbers.request_throughput,
         _completed,
     ),

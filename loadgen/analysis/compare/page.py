@@ -9,14 +9,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from loadgen.analysis.compare import changed_parts, texts
-from loadgen.analysis.compare.answer import answer
+from loadgen.analysis.compare.answer import change_of
 from loadgen.analysis.compare.compared_run import SavedRun
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.side import Side
 from loadgen.document import (
-    Badge,
     Block,
     Cell,
     Document,
@@ -28,15 +27,12 @@ from loadgen.document import (
     Span,
     Table,
     Tone,
-    cell,
     terminal_writer,
 )
 from loadgen.document.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
 from loadgen.document.charts.scale import Linear, Names
-from loadgen.report.console import width
 from loadgen.report.run_page import run
-from loadgen.report.sections import next_step
-from loadgen.report.summary_line import answer_badge, join_parts
+from loadgen.report.sections import CLOCKS
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import PLAIN, Screen
 
@@ -70,50 +66,34 @@ def page(comparison: Comparison) -> Document:
     """Return the document of a comparison."""
     names = [side.name for side in comparison.sides]
     title = f"{', '.join(names[1:])} compared with {names[0]}"
-    if len(comparison.candidates) == 1:
-        title = answer(comparison, comparison.candidates[0]).title
+    files = list(map(_named, comparison.sides))
+    differs = _differs(comparison.candidates[0]) if len(comparison.candidates) == 1 else []
+    named = [f"Files: {', '.join(files)}"] if files != names else []
+    clock = CLOCKS[comparison.baseline.meaning.clock]
+    load = f"{texts.load(comparison).removesuffix('.')}; latencies from {clock}"
+    about = ". ".join([load, *differs, *named])
+    answers = [change_of(comparison, each).answer for each in comparison.candidates]
     origin = "; ".join(map(_origin, comparison.sides))
-    return Document(title, tuple(_blocks(comparison)), origin)
+    return Document(title, tuple(_blocks(comparison)), tuple(answers), about, origin)
 
 
 def render(comparison: Comparison, screen: Screen = PLAIN) -> str:
-    """Return the text for a terminal, the answers last; without control characters but those of
-    colours.
+    """Return the text for a terminal; without control characters but those of colours.
 
     Args:
         comparison: What was compared.
         screen: Where it is shown.
     """
-    answers: list[str] = []
-    shown = page(comparison).blocks
-    for candidate in comparison.candidates:
-        about = answer(comparison, candidate)
-        answers += [join_parts(about.parts, screen), *next_step.lines(about.next_step, screen)]
-        following = list(next_step.blocks(about.next_step))
-        shown = tuple(block for block in shown if block not in following)
-    text = terminal_writer.text(tuple(_on_terminal(shown)), width(screen))
-    return "\n".join([text, *answers]) + "\n"
+    document = page(comparison)
+    shown = tuple(map(_on_terminal, document.blocks))
+    return terminal_writer.report(replace(document, blocks=shown), screen)
 
 
-def _on_terminal(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Leave out the answers, which stand below all else, and the folded rows; name metrics as
-    conditions do.
-    """
-    for block in blocks:
-        match block:
-            case Heading() | Badge():
-                continue
-            case Drawing(chart=chart):
-                yield Heading(2, chart.title)
-            case Note(blocks=(Table(),), folded=True):
-                yield Paragraph.of(f"{block.title}: see --html or --json.")
-            case Table():
-                firsts = (row[0][0][0] for row in block.rows)
-                names = (cell(first.about or first.text) for first in firsts)
-                rows = zip(names, block.rows, strict=True)
-                yield replace(block, rows=tuple((name, *row[1:]) for name, row in rows))
-            case _:
-                yield block
+def _on_terminal(block: Block) -> Block:
+    """Leave out the folded rows, of which a page has all."""
+    if isinstance(block, Note) and block.folded and isinstance(block.blocks[0], Table):
+        return Paragraph.of(f"{block.title}: see --html or --json.")
+    return block
 
 
 def _origin(side: Side) -> str:
@@ -155,23 +135,13 @@ def forest(rows: Sequence[Row], names: tuple[str, str]) -> Chart | None:
 
 def _blocks(comparison: Comparison) -> Iterator[Block]:
     is_alone = len(comparison.candidates) == 1
-    files = list(map(_named, comparison.sides))
-    differs = _differs(comparison.candidates[0]) if is_alone else []
-    compared = f"{', '.join(files[1:])} compared with {files[0]}"
-    yield Paragraph.of(". ".join([compared, *differs, texts.load(comparison)]))
-    if not is_alone:
-        yield from _warnings(comparison)
     for candidate in comparison.candidates:
-        about = answer(comparison, candidate)
-        (title, colour), *others = about.parts
         if not is_alone:
-            yield Heading(2, title)
+            yield Heading(2, f"{candidate.candidate.name} compared with {comparison.baseline.name}")
             yield from map(Paragraph.of, _differs(candidate))
-        yield answer_badge(others, simulated=bool(comparison.simulated_sides), answer=colour)
-        yield from next_step.blocks(about.next_step)
-        if is_alone:
-            yield from _warnings(comparison)
         yield from _candidate_blocks(comparison, candidate)
+    if warnings := texts.notes(comparison):
+        yield Note("warning", "Warnings", (Items.of(warnings),))
     if not is_alone:
         yield Heading(2, "What was compared")
     sides = ((side.name, texts.runs(side), Span(side.path, Tone.CODE)) for side in comparison.sides)
@@ -195,17 +165,12 @@ def _named(side: Side) -> str:
     return side.name if side.name in (side.path, file) else f"{side.name} ({file})"
 
 
-def _warnings(comparison: Comparison) -> Iterator[Block]:
-    if warnings := texts.notes(comparison):
-        yield Note("warning", "Read this first", (Items.of(warnings),))
-
-
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
     names = (comparison.baseline.name, candidate.candidate.name)
-    notable = texts.notable_rows(candidate, answer(comparison, candidate).quoted)
+    notable = texts.notable_rows(candidate, change_of(comparison, candidate).quoted)
     others = [row for row in candidate.rows if row not in notable]
     head = (
-        f"Latencies in ms from {comparison.baseline.meaning.clock}",
+        "Latencies in ms",
         *names,
         "Change",
         f"{texts.CONFIDENCE_TEXT} interval",
@@ -216,8 +181,9 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
     yield _table(head, notable)
     if items := Items.of(changed_parts.texts(comparison, candidate)).items:
         yield Items(items)
+    tones = {str(conclusion): tone for conclusion, tone in TONES.items()}
     for word, meaning in texts.legend(comparison, notable):
-        yield Paragraph.of(Span(word, TONES[word]), f": {meaning}.")
+        yield Paragraph.of(Span(word, tones.get(word, Tone.QUIET)), f": {meaning}.")
     if others:
         title = (
             f"{plural(len(others), 'further row')} without a significant difference or an interval"
@@ -246,7 +212,7 @@ def _cells(row: Row) -> tuple[Cell | Span | str, ...]:
         *texts.values(row),
         Span(texts.change(row), tone),
         texts.bounds(row) or str(Conclusion.UNKNOWN),
-        Span(row.conclusion, tone) if row.conclusion in texts.SIGNIFICANT else "",
+        Span(texts.word(row), tone),
     )
 
 

@@ -19,12 +19,14 @@ NO_VERDICT = "no verdict"
 SURE = (Conclusion.BETTER, Conclusion.WORSE)
 HERE = (Conclusion.BETTER_HERE, Conclusion.WORSE_HERE)
 SIGNIFICANT = (*SURE, *HERE, Conclusion.MAYBE)
-MARKS = {FEW: "too few requests", INEXACT: "client error too large"}
+MARKS = {FEW: "too few requests", INEXACT: "timing error of loadgen too large"}
 UNKNOWN_NOISE = "noise between restarts unknown"
 MAIN_METRICS = (
     *("goodput", "request_throughput", "output_throughput", "error_rate"),
     *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"),
 )
+SAME_WITHIN = 0.05  # an interval within this of 0 shows two values to be the same for most purposes
+SAME, UNDECIDED = "the same", "undecided"  # words of rows without a significant difference
 NARROW_STEPS = 4  # rounding steps: rounding matters to intervals that are narrower
 
 
@@ -145,29 +147,32 @@ def notable_rows(candidate: CandidateRows, quoted: Iterable[Row]) -> list[Row]:
     ]
 
 
-def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[Conclusion, str]]:
+def word(row: Row) -> str:
+    """Write the conclusion about a row, which is never empty."""
+    if row.bounds is None:
+        return "no interval"
+    if row.conclusion is not Conclusion.NO_SIGNIFICANT_DIFFERENCE:
+        return str(row.conclusion)
+    return SAME if max(map(abs, row.bounds)) <= SAME_WITHIN else UNDECIDED
+
+
+def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     """Yield the words about differences that are in some rows, each with its meaning."""
-    words = {row.conclusion for row in rows}
+    words = set(map(word, rows))
     corrected = (
         f"at {CONFIDENCE_TEXT}, corrected for all {len(comparison.tested_rows)} rows that were "
         "tested (Holm)"
     )
-    meanings = dict.fromkeys(SURE, corrected)
+    one_in = round(1 / (1 - CONFIDENCE))
+    meanings: dict[str, str] = dict.fromkeys(SURE, corrected)
     meanings |= dict.fromkeys(HERE, f"in these runs, {corrected}; {UNKNOWN_NOISE}")
-    for word, meaning in meanings.items():
-        if word in words:
-            yield word, meaning
-    if Conclusion.MAYBE in words:
-        one_in = round(1 / (1 - CONFIDENCE))
-        yield (
-            Conclusion.MAYBE,
-            f"significant only before the correction; 1 row in {one_in} is, by chance",
-        )
-    if Conclusion.NO_SIGNIFICANT_DIFFERENCE in words:
-        yield (
-            Conclusion.NO_SIGNIFICANT_DIFFERENCE,
-            "no word, as the interval contains 0 or there is none",
-        )
+    meanings |= {
+        Conclusion.MAYBE: "significant only before the correction; "
+        f"1 row in {one_in} is, by chance",
+        SAME: f"the interval is within {percent(SAME_WITHIN, 0)} of 0",
+        UNDECIDED: "the interval contains 0",
+    }
+    return ((each, meaning) for each, meaning in meanings.items() if each in words)
 
 
 def explanations(
@@ -219,7 +224,7 @@ def explanations(
     without: dict[str, list[str]] = {}
     for row in rows:
         if row.interval is None:
-            without.setdefault(row.why_no_interval, []).append(row.metric.name)
+            without.setdefault(row.why_no_interval, []).append(row.metric.title)
     most = max(without.values(), key=len, default=[])
     for why, names in without.items():
         is_usual = not bases and names is most  # of most rows, none of which has an interval
@@ -233,7 +238,7 @@ def no_success(candidate: CandidateRows) -> str:
 
 def _rounding(candidate: CandidateRows) -> str:
     """List rounding steps that matter to an interval: of throughputs a request, of latencies the
-    client error.
+    timing error.
     """
     steps: dict[str, float] = {}
     for row in candidate.rows:
@@ -242,9 +247,9 @@ def _rounding(candidate: CandidateRows) -> str:
             and row.interval.high - row.interval.low < NARROW_STEPS * row.resolution
         ):
             what = (
-                "latencies to at most {} (the client error)"
+                "latencies to at most {} (the timing error of loadgen)"
                 if row.metric.latency
-                else f"{row.metric.name} to {{}} (a request)"
+                else f"{row.metric.title} to {{}} (a request)"
             )
             steps[what] = max(row.resolution, steps.get(what, 0.0))
     return ", ".join(
@@ -257,7 +262,11 @@ def _repeated(candidate: CandidateRows) -> str:
     for names in candidate.repeated.items():
         metrics = map(metric_by_name, names)
         repeated, first = (
-            metric.latency if metric and metric.latency else name
+            metric.latency.upper()
+            if metric and metric.latency
+            else metric.title
+            if metric
+            else name
             for name, metric in zip(names, metrics, strict=True)
         )
         names_by_metric.setdefault(first, {})[repeated] = None

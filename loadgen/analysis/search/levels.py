@@ -84,7 +84,7 @@ def format_level(level: float) -> str:
 RATE = Axis(
     "rate",
     "request_rate",
-    "requests/s",
+    "req/s",
     _four_digits,
     MAX_RATE,  # the client is the limit far below it, which the run then reports
     min_level=lambda min_requests: min_requests / MAX_RUN_S,

@@ -168,7 +168,6 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     from loadgen.analysis import compare
     from loadgen.analysis.compare import texts
     from loadgen.document import Paragraph, terminal_writer
-    from loadgen.report.console import width
 
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
     with writing("--save-noise", arguments.save_noise):
@@ -178,7 +177,7 @@ def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
         f"{arguments.save_noise}:"
     )
     blocks = (Paragraph.of(title), texts.noise_table(noise))
-    sys.stdout.write(terminal_writer.text(blocks, width(Screen.of(sys.stdout))))
+    sys.stdout.write(terminal_writer.text(blocks, terminal_writer.width(Screen.of(sys.stdout))))
     return exit_codes.DONE
 
 
@@ -196,11 +195,7 @@ def _write(arguments: argparse.Namespace, comparison: "JudgedComparison") -> Non
     demands = [judgement.demand for judgement in comparison.judgements]
     document = page(comparison)
     if demands:
-        blocks = document.blocks
-        place = next(number for number, block in enumerate(blocks, 1) if block.shape == "badge")
-        document = structs.replace(
-            document, blocks=(*blocks[:place], *gate_blocks(demands), *blocks[place:])
-        )
+        document = structs.replace(document, blocks=(*gate_blocks(demands), *document.blocks))
     suite = gate.Suite("compare", document.title, demands)
     texts: dict[str, Callable[[], str]] = {
         "markdown": lambda: page_writer.github(document),

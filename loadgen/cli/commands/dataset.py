@@ -150,7 +150,7 @@ def cache(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     from loadgen.document import Table, terminal_writer
-    from loadgen.report.console import width
+    from loadgen.document.terminal_writer import width
     from loadgen.workload.datasets import prompt_cache
 
     entries = prompt_cache.entries()

@@ -17,7 +17,6 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     from loadgen.document import terminal_writer
     from loadgen.report import to_json
-    from loadgen.report.console import width
     from loadgen.report.result.fields import to_json_values
     from loadgen.report.sections import explanation
 
@@ -30,7 +29,7 @@ def main(argv: list[str]) -> int:
         blocks = explanation.blocks(explained[0])
     else:
         blocks = explanation.difference(*explained)
-    sys.stdout.write(terminal_writer.text(tuple(blocks), width(Screen.of(sys.stdout))))
+    sys.stdout.write(terminal_writer.text(tuple(blocks), terminal_writer.width(Screen.of(sys.stdout))))
     return exit_codes.DONE
 
 

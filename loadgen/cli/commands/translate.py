@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
     from loadgen.cli.translate import TOOLS, translate
     from loadgen.cli.translate.flag_table import blocks_of
     from loadgen.document import terminal_writer
-    from loadgen.report.console import width
+    from loadgen.document.terminal_writer import width
 
     if arguments.flags is not None:
         columns = width(Screen.of(sys.stdout))

@@ -121,7 +121,7 @@ def arrival_times() -> Limit:
         stamped,
         "stamped by the kernel" if stamped else "not stamped by the kernel",
         good="the time of a token does not depend on when loadgen reads it",
-        bad="a token has the time at which loadgen reads it, and the client error is how late "
+        bad="a token has the time at which loadgen reads it, and the timing error is how late "
         "that may be",
         remedy="measure from Linux, and outside of sandboxes that have a network stack of their "
         "own",

@@ -16,10 +16,9 @@ from loadgen.cli.live.verdict_so_far import LimitSoFar, State, slo_so_far, verdi
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
 from loadgen.core.outcome import Cause, ended_by, is_failure
+from loadgen.document import SEPARATOR, Colour, Part
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.report import load_line
-from loadgen.report.run_state import Colour
-from loadgen.report.summary_line import SEPARATOR, Part
 from loadgen.util.number_format import LONG_MS, clock_time, duration, latency, percent, plural
 from loadgen.util.terminal_text import printable, truncate, wrap
 
@@ -208,7 +207,7 @@ def _requested_rate(settings: RunSettings) -> str:
     unit = " sessions" if settings.timed_by_data else ""
     if settings.rate_profile is not None:
         pace = load_line.pace(settings)
-        return f"asked {pace if unit else pace.removesuffix(' requests/s') + '/s'}"
+        return f"asked {pace if unit else pace.removesuffix(' req/s') + '/s'}"
     if settings.ramp_up_strategy is not None:
         return f"asked {settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}{unit}/s"
     return (

@@ -168,7 +168,7 @@ def describe(progress: Progress, pace: Pace | None = None) -> str:
     if progress.silent:
         line += f", {len(progress.silent)} silent: {longest_silence(progress)}"
     if pace is not None:
-        line += f"; now {pace.sent:.1f} requests/s"
+        line += f"; now {pace.sent:.1f} req/s"
         line += f", {pace.tokens:.0f} tokens/s" if progress.streams else ""
         line += (
             f", TTFT p99 so far {ttft:.1f} ms" if (ttft := progress.ttft.p99_ms) is not None else ""

@@ -14,10 +14,9 @@ from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.config.slo import GAPS, Limit
 from loadgen.core.sketch import Sketch
+from loadgen.document import Colour, Part
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.progress import Progress
-from loadgen.report.run_state import Colour
-from loadgen.report.summary_line import Part
 from loadgen.stats.percentile_confidence_interval import interval, least_samples
 from loadgen.util.clock import NS_PER_S
 

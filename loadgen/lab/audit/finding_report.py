@@ -6,20 +6,22 @@ The page says how many there are of each kind, then tells each with its explanat
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from loadgen.document import (
-    Badge,
+    Answer,
     Block,
+    Cell,
+    Colour,
     Document,
     Heading,
     Items,
     Line,
     Note,
-    NoteKind,
     Paragraph,
+    Part,
     Span,
     Table,
     Tone,
@@ -30,12 +32,15 @@ from loadgen.document import (
 )
 from loadgen.lab.audit.finding import Finding, FindingGroup, Place
 from loadgen.lab.audit.kinds import KINDS, ORDER, link
-from loadgen.report.sections import next_step
 from loadgen.util.number_format import plural
-from loadgen.util.terminal_text import PLAIN, printable, wrap
+from loadgen.util.terminal_text import Screen
 
 MAX_LINE = 160  # characters of what is wrong, in two lines for a cause
 MAX_COMMAND = 44  # characters of a command in it
+CHECKED = (
+    f"Checked by {len(KINDS)} rules: rates, latencies and gains against the numbers from which "
+    "they follow; sentences and tables against the commands and results that they are about."
+)
 COMMAND = re.compile(rf"`([^`]{{{MAX_COMMAND},}})`")
 
 
@@ -47,40 +52,33 @@ def document(groups: Sequence[FindingGroup], files: int, folder: Path) -> Docume
         files: How many files were read.
         folder: Where the page will be; links to the files are relative to it.
     """
-    kind: NoteKind = (
-        "tip" if not groups else "warning" if all(group.note for group in groups) else "danger"
-    )
-    badge = Badge(kind, line(_counted(groups, files)))
     names = _short_names(groups)
-    following = next_step.blocks(_after_audit(groups, names))
-    blocks = _blocks(groups, names, folder)
-    return Document("Audit of published results", (badge, *following, *blocks))
+    return _document(groups, files, names, _blocks(groups, names, folder))
 
 
-def full_text(groups: Sequence[FindingGroup], files: int, columns: int) -> str:
-    """Return what the page has for a terminal, with whole paths, and the count last.
+def full_text(groups: Sequence[FindingGroup], files: int, screen: Screen) -> str:
+    """Return what the page has for a terminal, with whole paths.
 
     Args:
         groups: The findings by cause.
         files: How many files were read.
-        columns: How long a line may be.
+        screen: Where it is shown.
     """
     paths = {group.worst.place.file: group.worst.place.file for group in groups}
-    following = next_step.blocks(_after_audit(groups, paths))
-    count = Paragraph.of(_counted(groups, files))
-    return terminal_writer.text((*_blocks(groups, paths, Path()), count, *following), columns)
+    document = _document(groups, files, paths, _blocks(groups, paths, Path()))
+    return terminal_writer.report(document, screen)
 
 
-def text(groups: Sequence[FindingGroup], files: int, columns: int | None = None) -> str:
-    """Return two lines for each cause, the worst first, and one that counts them.
+def text(groups: Sequence[FindingGroup], files: int, screen: Screen) -> str:
+    """Return two lines for each cause, the worst first, and the link of each kind once.
 
     Args:
         groups: The findings by cause.
         files: How many files were read.
-        columns: Where a line is wrapped; None: nowhere.
+        screen: Where it is shown.
     """
     names = _short_names(groups)
-    lines: list[str] = []
+    items: list[Cell] = []
     linked: set[str] = set()
     for group in groups:
         finding = group.worst
@@ -88,16 +86,39 @@ def text(groups: Sequence[FindingGroup], files: int, columns: int | None = None)
         place = _where(finding.place, names[finding.place.file])
         further = len(group.findings) - 1
         more = f", and {further} more" if further else ""
-        lines += [f"{_severity(group)}: {title}: {place}{more}", f"  {_shortened(_wrong(finding))}"]
+        lines = [f"{_severity(group)}: {title}: {place}{more}", _shortened(_wrong(finding))]
         if finding.rule not in linked:
             linked.add(finding.rule)
-            lines.append(f"  see {link(finding.rule)}")
-    lines.append(_counted(groups, files))
-    lines += next_step.lines(_after_audit(groups, names), PLAIN)
-    shown = list(map(printable, lines))
-    if columns is not None:
-        shown = list(chain.from_iterable(wrap(line, columns, "      ") for line in shown))
-    return "".join(f"{line}\n" for line in shown)
+            lines.append(f"see {link(finding.rule)}")
+        items.append(cell(*lines))
+    blocks = [Items(tuple(items))] if items else []
+    return terminal_writer.report(_document(groups, files, names, blocks), screen)
+
+
+def _document(
+    groups: Sequence[FindingGroup], files: int, names: Mapping[str, str], blocks: Iterable[Block]
+) -> Document:
+    """Put a title, the answer and what was checked above the findings."""
+    title = f"Audit of {plural(files, 'file')} with published results"
+    answer = Answer(tuple(_parts(groups)), _after_audit(groups, names))
+    return Document(title, tuple(blocks), (answer,), CHECKED)
+
+
+def _parts(groups: Sequence[FindingGroup]) -> Iterator[Part]:
+    """List the parts of the answer: the state, and how many findings in how many places."""
+    wrong = [group for group in groups if not group.note]
+    notes = [group for group in groups if group.note]
+    if wrong:
+        yield f"INCONSISTENT: {_counted(wrong, 'contradiction')}", Colour.RED
+    else:
+        yield "CONSISTENT: nothing contradicts", Colour.YELLOW if notes else Colour.GREEN
+    if notes:
+        yield _counted(notes, "note"), Colour.NONE
+
+
+def _counted(groups: Sequence[FindingGroup], noun: str) -> str:
+    places = sum(len(group.findings) for group in groups)
+    return f"{plural(len(groups), noun)} in {plural(places, 'place')}"
 
 
 def _blocks(
@@ -140,11 +161,6 @@ def _finding(group: FindingGroup, name: str, path: str) -> Iterator[Block]:
     if further:
         places = tuple(linked(_repetition(other), other.place.line) for other in further)
         yield Note.fold(plural(len(further), "more place"), Items(places))
-
-
-def _counted(groups: Sequence[FindingGroup], files: int) -> str:
-    notes = [group for group in groups if group.note]
-    return f"{plural(files, 'file')}: {len(groups) - len(notes)} inconsistent, {len(notes)} notes"
 
 
 def _after_audit(groups: Sequence[FindingGroup], names: Mapping[str, str]) -> str:

@@ -45,7 +45,6 @@ def main(argv: list[str]) -> int:
     from loadgen.lab.audit import finding_report
     from loadgen.lab.audit.auditor import audit_file, findings
     from loadgen.lab.audit.finding import grouped, to_json
-    from loadgen.report.console import width
 
     files = []
     refused: list[BadInput] = []
@@ -58,10 +57,9 @@ def main(argv: list[str]) -> int:
     if files and arguments.json:
         print(to_json(groups))
     elif files and arguments.full:
-        columns = width(Screen.of(sys.stdout))
-        sys.stdout.write(finding_report.full_text(groups, len(files), columns))
+        sys.stdout.write(finding_report.full_text(groups, len(files), Screen.of(sys.stdout)))
     elif files:
-        sys.stdout.write(finding_report.text(groups, len(files), Screen.of(sys.stdout).columns))
+        sys.stdout.write(finding_report.text(groups, len(files), Screen.of(sys.stdout)))
     if files and arguments.html is not None:
         page = Path(arguments.html)
         with writing("--html", arguments.html):

@@ -8,7 +8,8 @@ from pathlib import Path
 from loadgen.cli import exit_codes
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
-from loadgen.util.terminal_text import printable
+from loadgen.util.number_format import plural
+from loadgen.util.terminal_text import Screen
 
 SUFFIX = ".published"
 
@@ -55,6 +56,7 @@ def main(argv: list[str]) -> int:
         return _make_study(arguments.make_study, [arguments.study, *arguments.files])
     if not arguments.files:
         raise BadInput((), "no FILE is given", "name a page or a result after the study")
+    from loadgen.document import Answer, Colour, Document, Items, terminal_writer
     from loadgen.lab.importer.entries import Source
     from loadgen.lab.importer.importer import Importer, store
     from loadgen.lab.importer.placement import Arms
@@ -73,12 +75,21 @@ def main(argv: list[str]) -> int:
         importer = Importer(trial_store, arms, file.study, arm)
         summaries = [importer.add(source) for source in sources]
     trials: list[Trial] = []
+    lines: list[str] = []
     for summary in summaries:
         trials += summary.imported
-        sys.stdout.write("".join(f"{printable(line)}\n" for line in summary.lines))
+        lines += summary.lines
     unplaced = sum(summary.unplaced for summary in summaries)
     where = f" into {folder}" if trials else ""
-    print(f"{counted(trials)} imported{where}" + (f"; {unplaced} not placed" if unplaced else ""))
+    parts = [(f"IMPORTED: {counted(trials)}{where}", Colour.GREEN)]
+    following = f"read what the results show: `loadgen tune report {folder}`"
+    if unplaced:
+        parts = [(f"INCOMPLETE: {counted(trials)} imported{where}", Colour.YELLOW)]
+        parts += [(f"{unplaced} not placed", Colour.YELLOW)]
+        following = "name the arms of the results that are not placed: `--as STAGE/ARM`"
+    title = f"Import of {plural(len(sources), 'file')} into the study {file.study.name}"
+    document = Document(title, (Items.of(lines),), (Answer(tuple(parts), following),))
+    sys.stdout.write(terminal_writer.report(document, Screen.of(sys.stdout)))
     return exit_codes.UNPLACED if unplaced else exit_codes.DONE
 
 

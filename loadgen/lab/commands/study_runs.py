@@ -17,6 +17,7 @@ from typing import Any
 from loadgen.cli import exit_codes, output
 from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
 from loadgen.cli.output import say
+from loadgen.document import terminal_writer
 from loadgen.lab.library import SavedStudy, carry_out, load_study, store_of
 from loadgen.lab.study.execute.findings import BUDGET, Findings
 from loadgen.lab.study.execute.store import holder
@@ -29,11 +30,10 @@ from loadgen.lab.study.spec import study_file
 from loadgen.lab.study.spec.study_file import StudyFile
 from loadgen.metrics.progress import Progress
 from loadgen.report import to_json
-from loadgen.report.console import width
 from loadgen.util import terminal_text
 from loadgen.util.number_format import brief, duration, duration_range, value_range
 from loadgen.util.packages import find
-from loadgen.util.terminal_text import Screen, printable, wrap
+from loadgen.util.terminal_text import Screen, printable
 
 LINE_EVERY_S = 10.0  # a study takes hours
 TAIL_LINES = 4
@@ -87,7 +87,8 @@ class StudyLines:
         going = walk.request is not None and walk.request.step == trial.request.step
         if not going:
             step = next(step for step in findings.steps if step.step.name == trial.request.step)
-            for line in findings_text.step_lines(step, findings.study):
+            block = findings_text.step_block(step, findings.study)
+            for line in terminal_writer.lines((block,), terminal_writer.USUAL_WIDTH):
                 say(line)
 
 
@@ -270,9 +271,7 @@ def status(path: Path, *, as_json: bool) -> int:
 
 
 def _print_findings(study: SavedStudy) -> None:
-    screen = Screen.of(sys.stdout)
-    for line in map(printable, findings_text.as_text(study.findings, width(screen))):
-        print(line if screen.columns is None else "\n".join(wrap(line, screen.columns, "    ")))
+    print(findings_text.as_text(study.findings, Screen.of(sys.stdout)), end="")
 
 
 async def _conduct(file: StudyFile, folder: Path, view: StudyLines | StudyScreen) -> SavedStudy:

@@ -88,11 +88,11 @@ def plan(argv: list[str]) -> int:
         "ones."
     )
     arguments = _parsed(argv, "plan", description, FILE, JSON)
+    from loadgen.document.terminal_writer import width
     from loadgen.lab.study.plan import plan_text
     from loadgen.lab.study.plan.planner import plan as planned
     from loadgen.lab.study.spec import study_file
     from loadgen.report import to_json
-    from loadgen.report.console import width
     from loadgen.util.packages import find
     from loadgen.util.terminal_text import Screen
 

@@ -250,7 +250,7 @@ def _mismatch(result: Published, sent: int | None, load: RunSettings) -> str:
     duration = result.get("duration_s")
     too_short = duration is not None and duration.value < EARLY * (ok - 1) / rate
     if too_short or (printed is not None and not math.isclose(printed.value, rate, rel_tol=0.01)):
-        return "has no request rate" if math.isinf(rate) else f"has {rate:g} requests/s"
+        return "has no request rate" if math.isinf(rate) else f"has {rate:g} req/s"
     if other_cap := _cap_mismatch(result, sent, load):
         return other_cap
     if load.dataset_name == "sharegpt":

@@ -130,7 +130,7 @@ class ToolRun(ComparedRun):
         number = self.load.get("num_prompts", self._result.flat.get("completed"))
         parts = [
             f"{number:g} requests" if isinstance(number, int | float) else "",
-            "" if rate is None else f"{rate} requests/s",
+            "" if rate is None else f"{rate} req/s",
             f"at most {cap} in flight" if cap else "",
         ]
         return f"{', '.join(filter(None, parts))}, by {self.tool}."

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from loadgen.document import Block, Document, Heading, Table, page_writer
+from loadgen.report import load_line
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, series
-from loadgen.report.series_answer import answer
+from loadgen.report.summary_line import answer
 from loadgen.util.number_format import four_digits, plural
 
 Saved = RunResult | Series
@@ -30,19 +31,22 @@ def document(results: Sequence[Saved]) -> Document:
         return pages[0]
     blocks: list[Block] = [_table(results, [page.title for page in pages])]
     for number, page in enumerate(pages, 1):
-        blocks.append(Heading(2, f"{number}. {page.title}"))
+        blocks += (Heading(2, f"{number}. {page.title}"), *page.opening)
         blocks += [
             replace(block, level=block.level + 1) if isinstance(block, Heading) else block
             for block in page.blocks
         ]
     origin = "; ".join(dict.fromkeys(page.origin for page in pages))
-    return Document(f"{len(results)} results", tuple(blocks), origin)
+    return Document(f"{len(results)} results", tuple(blocks), origin=origin)
 
 
 def _page(result: Saved) -> Document:
     if isinstance(result, Series):
-        return Document(answer(result), tuple(series.blocks(result)), series.origin(result))
-    return Document(run.title(result), tuple(run.blocks(result)), run.origin(result))
+        return series.document(result)
+    about = load_line.full_text(result)
+    blocks = tuple(run.blocks(result))
+    title = load_line.title(result)
+    return Document(title, blocks, (answer(result),), about, run.origin(result))
 
 
 def _table(results: Sequence[Saved], titles: Sequence[str]) -> Table:

@@ -411,7 +411,7 @@ def _band(curve: Curve, errors: Mapping[str, float | None]) -> Iterator[Band]:
         if value is not None and below and above:
             points.append((at, value, max(*below, *above)))
     if points:
-        name = f"client error, at most {four_digits(max(error for _, _, error in points))} ms"
+        name = f"timing error, at most {four_digits(max(error for _, _, error in points))} ms"
         xs, lows, highs = zip(
             *((at, value - error, value + error) for at, value, error in points), strict=True
         )

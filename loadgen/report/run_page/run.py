@@ -10,7 +10,6 @@ from loadgen.config.option import OUTPUT, flag, options
 from loadgen.config.serialize import flags, restored
 from loadgen.config.settings import RunSettings
 from loadgen.document import (
-    Badge,
     Block,
     Code,
     Fact,
@@ -23,7 +22,6 @@ from loadgen.document import (
     Tone,
 )
 from loadgen.metrics.failures import lost_text
-from loadgen.report import load_line
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.numbers import RunNumbers
@@ -36,14 +34,13 @@ from loadgen.report.sections import (
     explanation,
     groups,
     latencies,
-    next_step,
     outcomes,
     server,
     term,
     tokens,
     verdict,
 )
-from loadgen.report.summary_line import answer_badge, belief_parts, state_parts
+from loadgen.report.summary_line import answer
 from loadgen.report.tool_block import tool_block
 from loadgen.util.number_format import latency_unit, three_digits
 from loadgen.util.redaction import KEY_VARIABLE, MARK
@@ -61,11 +58,6 @@ PARTS = {
     "machine": "Machine",
     "versions": "Versions",
 }
-
-
-def title(result: RunResult) -> str:
-    """Name the model and the load."""
-    return f"{result.numbers.model_id}: {load_line.text_of_settings(result.provenance.settings)}"
 
 
 def date(numbers: RunNumbers) -> str:
@@ -88,15 +80,11 @@ def origin_text(numbers: RunNumbers, target: str | None, version: str | None) ->
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
-    """Write the answer, the figures and two charts; then, folded, the reasons, the details, and
+    """Write the figures and two charts; then, folded, the reasons, the details, and
     where the numbers come from.
     """
-    badge = _badge(result)
-    yield Paragraph.of(load_line.full_text(result))
-    yield badge
-    yield from next_step.blocks(next_step.after_run(result))
-    answer = "".join(span.text for span in badge.text)
-    yield from map(Paragraph.of, verdict.slo_lines(result, answer))
+    found = answer(result)
+    yield from map(Paragraph.of, verdict.slo_lines(result, found.text))
     yield _headline(result)
     for drawing in (
         charts.in_flight_drawing(result),
@@ -104,7 +92,7 @@ def blocks(result: RunResult) -> Iterator[Block]:
     ):
         if drawing is not None:
             yield drawing
-    yield from sections(result, badge.kind)
+    yield from sections(result, found.kind)
     fold = Note.fold
     changes = result.provenance.asked
     again = Code("\n".join([*_comments(changes), command(changes)]), "bash", copyable=True)
@@ -175,11 +163,6 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
         if name in changes
     ):
         yield f"# Put what was left out in place of {MARK}."
-
-
-def _badge(result: RunResult) -> Badge:
-    """Write the state, as the summary line does, without the figures, which follow."""
-    return answer_badge([*state_parts(result), *belief_parts(result)], simulated=result.simulated)
 
 
 def _headline(result: RunResult) -> Facts:

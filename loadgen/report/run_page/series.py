@@ -3,12 +3,13 @@ and each run.
 """
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
 from loadgen.document import (
     Block,
     Cell,
+    Document,
     Drawing,
     Items,
     Line,
@@ -24,8 +25,7 @@ from loadgen.document import (
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
-from loadgen.report.run_state import Colour
-from loadgen.report.sections import next_step, verdict
+from loadgen.report.sections import CLOCKS
 from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import (
     FEW_VALUES,
@@ -39,9 +39,7 @@ from loadgen.report.series import (
     table,
     word,
 )
-from loadgen.report.series_answer import after_series, is_simulated, load, parts, remarks
-from loadgen.report.series_answer import title as kind_of
-from loadgen.report.summary_line import answer_badge
+from loadgen.report.series_answer import answer, load, remarks, title
 from loadgen.util.number_format import fixed, in_table, percent, plural
 
 RATES = {
@@ -69,31 +67,36 @@ def origin(runs: Series) -> str:
     return run.origin_text(first.numbers, first.findings.target, first.findings.loadgen)
 
 
+def document(runs: Series) -> Document:
+    """Put the page together: the answer, the charts, the table, the remarks, and every run."""
+    return _document(runs, blocks(runs))
+
+
+def short(runs: Series, *, is_brief: bool) -> Document:
+    """Put together what fits a terminal: the answer, the table and, unless `is_brief`, what there
+    is to know of it.
+    """
+    return _document(runs, _short(runs, is_brief=is_brief))
+
+
+def _document(runs: Series, blocks: Iterable[Block]) -> Document:
+    clock = f"latencies in ms from {CLOCKS[runs.latency_from]}"
+    about = "; ".join(filter(None, (plural(len(runs.points), "run"), load(runs), clock)))
+    return Document(title(runs), tuple(blocks), (answer(runs),), about, origin(runs))
+
+
 def blocks(runs: Series) -> Iterator[Block]:
-    """Write what was run, how far to trust it, the chart, the table, the remarks, and every run."""
-    model = runs.points[0].result.numbers.model_id if runs.points else "no run"
-    what = f"{kind_of(runs).lower()}, {plural(len(runs.points), 'run')}"
-    yield Paragraph.of(f"{model}, {what} against the same server")
-    if text := load(runs):
-        yield Paragraph.of(f"Load: {text}.")
-    (_, colour), *others = parts(runs)
-    if others:
-        # Coloured parts come first: the verdict, and why the series is partial.
-        others.sort(key=lambda part: part[1] is Colour.NONE)
-        yield answer_badge(others, simulated=is_simulated(runs), answer=colour)
-    yield from next_step.blocks(after_series(runs))
+    """Write the charts, the table, the remarks, and every run."""
     if (chart := load_chart(runs)) is not None:
         yield Drawing("curve", chart)
     if (chart := pareto_chart(runs)) is not None:
         yield Drawing("pareto", chart)
     shown = table(runs, with_bounds=True)
     yield shown
-    legend = [f"Latencies are in ms, from {runs.latency_from}"]
     if INTERVAL in shown.head:
-        legend.append(SLO_RULE)
+        yield Paragraph.of(SLO_RULE)
     if has_marks(shown):
-        legend.append(FEW_VALUES)
-    yield Paragraph.of(". ".join(legend))
+        yield Paragraph.of(FEW_VALUES)
     yield from spread(runs)
     if notes := [prose(remark) for remark in remarks(runs)]:
         yield Note("note", "About the runs", (Items(tuple(notes)),))
@@ -112,9 +115,7 @@ def blocks(runs: Series) -> Iterator[Block]:
     yield Note.fold("Every run", Table.of(head, rows, text_columns=5))
 
 
-def short(runs: Series, *, is_brief: bool) -> Iterator[Block]:
-    """Write what fits a terminal: the table and, unless `is_brief`, what there is to know of it."""
-    yield Paragraph.of(f"{kind_of(runs)}; latencies in ms from {runs.latency_from}")
+def _short(runs: Series, *, is_brief: bool) -> Iterator[Block]:
     shown = table(runs)
     yield shown
     if is_brief:
@@ -123,12 +124,6 @@ def short(runs: Series, *, is_brief: bool) -> Iterator[Block]:
     notes = list(remarks(runs))
     if has_marks(shown):
         notes.insert(0, FEW_VALUES)
-    if is_simulated(runs):
-        notes.insert(0, verdict.SIMULATED)
-    if runs.partial:
-        notes.append(f"PARTIAL: {runs.partial}.")
-    if text := load(runs):
-        notes.append(f"Load: {text}.")
     yield from map(Paragraph.of, notes)
 
 

@@ -6,7 +6,8 @@ from loadgen.document import Span
 
 DUE = "when the schedule wants the request sent"
 SENT = "when its last byte leaves this machine"
-FROM = {"due": f"from due, {DUE},", "sent": f"from sent, {SENT},"}
+CLOCKS = {"due": "scheduled send", "sent": "actual send"}  # from which a latency counts
+FROM = {"due": f"from the scheduled send, {DUE},", "sent": f"from the actual send, {SENT},"}
 ABOUT = {  # where a text says {clock}, the number is counted from due and from sent
     "requests": "A request is ok if it was answered with a status of success (2xx), a token, a "
     "finish reason or [DONE], and no error.",

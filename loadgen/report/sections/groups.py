@@ -8,6 +8,7 @@ from loadgen.document import Block, Items, Note, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.request_groups import ClassResult, PhaseResult, RequestGroup, Target
+from loadgen.report.sections import CLOCKS
 from loadgen.report.sections.latencies import few_mark
 from loadgen.util.number_format import UNKNOWN, duration, fixed, in_table, percent
 
@@ -75,7 +76,7 @@ def metrics(result: RunResult) -> tuple[str, ...]:
 
 
 def _note(title: str, table: Table, about: Sequence[str], result: RunResult) -> Note:
-    title = f"{title}; latencies are p50 / p99 in ms from {result.latency_from}"
+    title = f"{title}; latencies are p50 / p99 in ms from {CLOCKS[result.latency_from]}"
     return Note.fold(title, table, *([Items.of(about)] if about else ()))
 
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, allowed_ms
 from loadgen.checks.workload import TOKENS_PER_EVENT
-from loadgen.config.slo import LATENCY_METRICS
+from loadgen.config.slo import LATENCY_METRICS, distribution
 from loadgen.document import Block, Items, Span, Table
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.latencies import Errors
-from loadgen.report.sections import term
+from loadgen.report.sections import CLOCKS, term
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import bounds, four_digits, in_table
 
@@ -21,6 +21,9 @@ BUNDLING = (TOKENS_PER_EVENT, GAPS_BELOW_50_US, READ_TOGETHER)
 FEW, INEXACT = "*", "~"  # the marks of a number, and of a row
 FEW_REQUESTS = f"{FEW} too few requests"
 HEADLINE_COLUMNS = ("p50", "p99")  # columns that are seen where there is no room for all
+# The latencies of a short report, with titles that explain themselves.
+MAIN = {metric: metric.upper() for metric in ("ttft", "ttfo", "tpot", "icl", "e2el")}
+MAIN["icl"] += " (chunk to chunk)"
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -60,7 +63,8 @@ def table(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Table:
         moved = f" {INEXACT}" if large_client_errors(name, result, columns) else ""
         rows.append([term(name, title + moved), *cells, *counts])
     counted = () if named else ("count",)
-    return Table.of(("Latency (ms)", *columns, *counted), rows, text_columns=1)
+    clock = f", from {CLOCKS[result.latency_from]}" if named else ""
+    return Table.of((f"Latency (ms){clock}", *columns, *counted), rows, text_columns=1)
 
 
 def marks(result: RunResult, named: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
@@ -124,7 +128,15 @@ def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
             yield metric, title
         else:
             for clock in clocks:
-                yield f"{metric}_{clock}", f"{title} from {clock}"
+                yield f"{metric}_{clock}", f"{title} from {CLOCKS[clock]}"
+
+
+def main(result: RunResult) -> Iterator[tuple[str, str]]:
+    """List the rows of a short report: those of `MAIN`, on the clock of the result."""
+    titles = {distribution(metric, result.latency_from): MAIN[metric] for metric in MAIN}
+    for name, _ in distributions(result):
+        if name in titles:
+            yield name, titles[name]
 
 
 def measured(result: RunResult) -> Iterator[tuple[str, str]]:
@@ -156,7 +168,7 @@ def large_client_errors(name: str, result: RunResult, statistics: Sequence[str])
         if (error := errors.get(statistic)) is not None
         and error > allowed_ms(values[statistic] or 0.0)
     ]
-    return f"client error at most {', '.join(beyond)}" if beyond else ""
+    return f"timing error of loadgen at most {', '.join(beyond)}" if beyond else ""
 
 
 def request_count(name: str, result: RunResult) -> int:

@@ -1,26 +1,17 @@
-"""Next step: what to do after a result, in one sentence.
-
-Every form of every result has it in one place: a line after the answer that begins with `NEXT`.
-"""
+"""Next step: what to do after a run, in one sentence, and what other results say in its words."""
 
 import math
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from loadgen.checks import PAST_THE_END, PILE_UP, TOO_FEW_FOR_SLO, Check
-from loadgen.config import slo
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import is_failure
-from loadgen.document import Block, Paragraph, Span, Tone, prose, terminal_writer
 from loadgen.report.result import RunResult
-from loadgen.report.run_state import MAX_NAMED, State, state_of
-from loadgen.report.sections.latencies import request_count
+from loadgen.report.run_state import MAX_NAMED, State, state_of, values_of
 from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import percentile
-from loadgen.util.terminal_text import Screen
 
-NEXT = "next"
 FLAGS = "the other flags as they were"  # of a command that is to be given
 LEVELS = {"rate": "request_rate", "concurrency": "max_concurrency"}  # the settings of a level
 # What to do about each outcome, by the beginning of its name; the first that fits.
@@ -46,17 +37,6 @@ ADVICE = {
 PROBLEMS = {State.OVERLOADED: (PAST_THE_END, PILE_UP)}
 
 
-def blocks(sentence: str) -> Iterator[Block]:
-    """Write a next step, in which `backticks` mark code; nothing if it is empty."""
-    if sentence:
-        yield Paragraph((Span(f"{NEXT}:", Tone.STRONG), Span(" "), *prose(sentence)))
-
-
-def lines(sentence: str, screen: Screen) -> Iterator[str]:
-    """Write a next step for a terminal; elsewhere in one line, which can be pasted."""
-    return terminal_writer.lines(list(blocks(sentence)), screen.columns or sys.maxsize)
-
-
 def after_run(result: RunResult) -> str:
     """Say what to do after a run; empty if nothing would be both true and useful."""
     match state_of(result):
@@ -67,14 +47,18 @@ def after_run(result: RunResult) -> str:
             return problem.advice if problem else "lower the rate"
         case State.TOO_FEW:
             few = _failed(result, TOO_FEW_FOR_SLO)
-            return f"{few.advice}: {_requests_flag(result, int(few.allowed or 0))}" if few else ""
+            if few is None:
+                return _after_success(result)
+            return f"{few.advice}: {_requests_flag(result, int(few.allowed or 0))}"
         case State.SLO_MISSED:
             return _after_a_miss(result)
-        case State.SUSPECT if _values(result) < least_samples(50):
-            return _after_success(result)
         case State.INVALID | State.SUSPECT:
             wrong = next(iter(result.failed_checks), None)
-            return wrong.advice if wrong else "free a core, which makes the client error smaller"
+            return (
+                wrong.advice
+                if wrong
+                else "free a core, which makes the timing error of loadgen smaller"
+            )
         case State.OK:
             return _after_success(result)
 
@@ -121,7 +105,7 @@ def _requests_flag(result: RunResult, needed: int) -> str:
     duration_s = result.provenance.settings.duration
     if duration_s is None:
         return f"`--num-prompts {needed}`"
-    return f"`--duration {math.ceil(duration_s * needed / max(_values(result), 1))}`"
+    return f"`--duration {math.ceil(duration_s * needed / max(values_of(result), 1))}`"
 
 
 def _after_failure(result: RunResult) -> str:
@@ -138,12 +122,12 @@ def _after_a_miss(result: RunResult) -> str:
     if not settings.slo or not _is_searchable(settings):
         return "lower the load, or make the server faster"
     what, command = _search(settings, settings.slo)
-    return f"lower the load: {command}, finds the highest {what} that meets the SLO"
+    return f"lower the load; find the highest {what} that meets the SLO: {command}"
 
 
 def _after_success(result: RunResult) -> str:
     settings = result.provenance.settings
-    needs = {p: least_samples(p) for p in (50, 99) if _values(result) < least_samples(p)}
+    needs = {p: least_samples(p) for p in (50, 99) if values_of(result) < least_samples(p)}
     if needs:
         why = ", ".join(f"{percentile(p)} needs {needed}" for p, needed in needs.items())
         return f"send more requests, since {why}: {_requests_flag(result, needs[99])}"
@@ -153,14 +137,8 @@ def _after_success(result: RunResult) -> str:
         return ""
     metric = "ttft" if result.streams else "e2el"
     what, command = _search(settings, settings.slo or f"{metric}_p99<500ms")
-    limits = "that meets the SLO" if settings.slo else "within such limits"
-    return f"{command}, finds the highest {what} {limits}"
-
-
-def _values(result: RunResult) -> int:
-    """Count the values from which the percentiles of the run are taken."""
-    metric = "ttft" if result.streams else "e2el"
-    return request_count(slo.distribution(metric, result.latency_from), result)
+    limits = "that meets the SLO" if settings.slo else "within limits of yours"
+    return f"find the highest {what} {limits}: {command}"
 
 
 def _search(settings: RunSettings, limits: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.document import Block, Cell, Items, Line, Paragraph, Span, Table, Tone, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example, Retries, ServerStop
+from loadgen.report.sections import CLOCKS
 from loadgen.util.number_format import fixed, percent, plural
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.generation import CHAT
@@ -148,11 +149,12 @@ def _retries(result: RunResult, retries: Retries) -> Iterator[str]:
     if not retries.requests:
         return
     rows = [("first attempts refused, sent to refusal", retries.first_refusal_ms)]
+    clock = CLOCKS[result.latency_from]
     if result.streams:
-        rows.append((f"TTFT of first attempts, from {result.latency_from}", retries.first_ttft_ms))
-        rows.append(("TTFT after a retry, from due", retries.retried_ttft_ms))
-    rows.append((f"E2EL of first attempts, from {result.latency_from}", retries.first_e2el_ms))
-    rows.append(("E2EL after a retry, from due", retries.retried_e2el_ms))
+        rows.append((f"TTFT of first attempts, from {clock}", retries.first_ttft_ms))
+        rows.append(("TTFT after a retry, from scheduled send", retries.retried_ttft_ms))
+    rows.append((f"E2EL of first attempts, from {clock}", retries.first_e2el_ms))
+    rows.append(("E2EL after a retry, from scheduled send", retries.retried_e2el_ms))
     for name, latency in rows:
         percentiles = f"p50 {fixed(latency.p50, 1)}, p99 {fixed(latency.p99, 1)} ms"
         yield f"{name}: {percentiles} of {latency.count}"

@@ -7,6 +7,7 @@ from loadgen.features import structured_output
 from loadgen.report.result import RunResult
 from loadgen.report.result.rates import SteadyState
 from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
+from loadgen.report.sections import CLOCKS
 from loadgen.util.number_format import fixed, percent, plural
 
 FULL = 0.999  # coverage of the power's readings that needs no remark
@@ -25,10 +26,8 @@ def rates(result: RunResult) -> Iterator[str]:
         yield f"Uncached input throughput: {fixed(rates.uncached_input_tokens_per_s, 2, 'tok/s')}"
     if rates.good_share is not None:
         goodput = fixed(rates.goodput_requests_per_s, 2, "req/s")
-        yield (
-            f"Goodput from {result.latency_from}: {goodput}, {percent(rates.good_share, 2)} of "
-            "all requests"
-        )
+        clock = CLOCKS[result.latency_from]
+        yield f"Goodput from {clock}: {goodput}, {percent(rates.good_share, 2)} of all requests"
 
 
 def efficiency(result: RunResult) -> Iterator[str]:

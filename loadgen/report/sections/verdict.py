@@ -41,7 +41,7 @@ from loadgen.util.number_format import (
 )
 
 SIMULATED = "SIMULATED ENGINE: these numbers describe loadgen's simulator, not a real server."
-MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this client error"}
+MET = {True: "met", False: "MISSED", None: "CANNOT TELL at this timing error of loadgen"}
 
 
 def reasons(result: RunResult, kind: NoteKind = "note") -> Iterator[Block]:
@@ -155,7 +155,7 @@ def _verdict_summary(result: RunResult) -> str:
         client = f", {NO_BOUND}"
     elif worst := result.max_client_error:
         figure, error_ms = worst
-        client = f", client at most {rounded_up(error_ms)} ms ({figure} of the whole run)"
+        client = f", timing error of loadgen at most {rounded_up(error_ms)} ms ({figure})"
     return (
         f"{result.verdict}{client}; {len(applied) - len(wrong)} of {len(applied)} checks "
         f"passed{noted}"
@@ -186,7 +186,7 @@ def slo_lines(result: RunResult, badge: str | None = None) -> Iterator[str]:
         if row.met is None and row.client_error_ms is None:
             value += f", {NO_BOUND}"
         elif row.met is None:
-            value += f", client at most {four_digits(row.client_error_ms, 'ms')}"
+            value += f", timing error of loadgen at most {four_digits(row.client_error_ms, 'ms')}"
         yield f"SLO {row.limit}{bare}: {MET[row.met]} ({value})"
 
 
@@ -218,7 +218,7 @@ def describe_misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str
             value = f"{percent(row.value, 2)} of {failures.of} requests ({outcomes})"
         else:
             value = _latency_value(limit, row.value, snapshot, clock)
-        client = f", with a client error of at most {four_digits(row.client_error_ms)} ms"
+        client = f", with a timing error of at most {four_digits(row.client_error_ms)} ms"
         if row.client_error_ms is None:
             client = f", {NO_BOUND}"
         how = "is missed" if row.met is False else "cannot be told"

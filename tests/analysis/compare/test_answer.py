@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.analysis.compare.answer import Answer, Word, answer
+from loadgen.analysis.compare.answer import Change, Word, change_of
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.side import Side
-from loadgen.report.summary_line import Colour
+from loadgen.document import Colour
 from tests.helpers.compared_runs import FEW, recorded, saved, starts, unanswered
 
 NO_INTERVALS = "no intervals: this may be chance"
@@ -18,18 +18,18 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def answered(base: str, new: str, *, anyway: bool = False) -> Answer:
+def answered(base: str, new: str, *, anyway: bool = False) -> Change:
     comparison = compare([Side.read("base", base), Side.read("new", new)], anyway=anyway)
-    return answer(comparison, comparison.candidates[0])
+    return change_of(comparison, comparison.candidates[0])
 
 
 def test_word_and_what_is_sure_come_first() -> None:
     found = answered(starts(Path("a"), 20.0, 20.2, 19.9), starts(Path("b"), 10.0, 10.1, 9.9))
     assert found.word is Word.FASTER
-    assert dict(found.parts) == {
+    assert dict(found.answer.parts) == {
         "new is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), TPOT p50 -50.1% (-51.5 to -48.7), "
         "ICL p50 -50.1% (-51.5 to -48.7), E2EL p50 -50.1% (-51.1 to -49.0)": Colour.GREEN,
-        "undecided: Requests/s +2.8% (-2.9 to +8.8)": Colour.NONE,
+        "undecided: req/s +2.8% (-2.9 to +8.8)": Colour.NONE,
         "95 % intervals from 3 runs of each": Colour.NONE,
         "all VALID": Colour.GREEN,
     }
@@ -38,8 +38,8 @@ def test_word_and_what_is_sure_come_first() -> None:
 def test_anything_worse_is_red() -> None:
     found = answered(starts(Path("a"), 10.0, 10.1, 9.9), starts(Path("b"), 20.0, 20.2, 19.9))
     assert found.word is Word.SLOWER
-    assert found.title.startswith("new is SLOWER: TTFT p50 +100.")
-    assert found.parts[0][1] is Colour.RED
+    assert found.answer.parts[0][0].startswith("new is SLOWER: TTFT p50 +100.")
+    assert found.answer.parts[0][1] is Colour.RED
 
 
 def test_interval_near_0_is_the_same() -> None:
@@ -49,29 +49,35 @@ def test_interval_near_0_is_the_same() -> None:
         starts(Path("a"), *one, settings=many), starts(Path("b"), *other, settings=many)
     )
     assert found.word is Word.SAME
-    assert found.title == "new is THE SAME: TTFT, TPOT, ICL, E2EL within 0.1%"
-    assert ("the same: throughput within 0.6%", Colour.NONE) in found.parts
+    assert found.answer.parts[0][0] == "new is THE SAME: TTFT, TPOT, ICL, E2EL within 0.1%"
+    assert ("the same: throughput within 0.6%", Colour.NONE) in found.answer.parts
 
 
 def test_one_run_of_each_decides_tpot_in_these_runs_alone() -> None:
     found = answered(recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1))
     assert found.word is Word.SLOWER
-    assert found.title.startswith("new is slower in these two runs: TPOT p50 +90.3% (")
-    assert found.parts[0][1] is Colour.YELLOW
-    (maybe,) = (text for text, _ in found.parts if text.startswith("maybe: "))
+    assert found.answer.parts[0][0].startswith("new is slower in these two runs: TPOT p50 +90.3% (")
+    assert found.answer.parts[0][1] is Colour.YELLOW
+    (maybe,) = (text for text, _ in found.answer.parts if text.startswith("maybe: "))
     assert maybe.startswith("maybe: TTFT p50 +90.3% (")
-    assert ("noise between restarts unknown", Colour.YELLOW) in found.parts
-    assert found.next_step.startswith("before you conclude, measure 3 starts of each, in turn, ")
+    assert ("noise between restarts unknown", Colour.YELLOW) in found.answer.parts
+    assert found.answer.next_step.startswith(
+        "before you conclude, measure 3 starts of each, in turn, "
+    )
 
 
 def test_results_alone_decide_nothing() -> None:
     found = answered(saved(Path("a")), saved(Path("b"), ttft=25.0, simulated=True))
     assert found.word is Word.UNDECIDED
-    assert found.title == (
-        "new is UNDECIDED: Requests/s -1.3%, TTFT p50 +25.0%, TPOT p50 +25.0%, "
+    assert found.answer.parts[0][0] == (
+        "new is UNDECIDED: req/s -1.3%, TTFT p50 +25.0%, TPOT p50 +25.0%, "
         "ICL p50 +25.0%, E2EL p50 +25.0%"
     )
-    assert [text for text, _ in found.parts[1:]] == [NO_INTERVALS, "all VALID", "simulated engine"]
+    assert [text for text, _ in found.answer.parts[1:]] == [
+        NO_INTERVALS,
+        "all VALID",
+        "simulated engine",
+    ]
 
 
 def test_more_errors_come_first_and_latencies_are_not_compared() -> None:
@@ -81,25 +87,25 @@ def test_more_errors_come_first_and_latencies_are_not_compared() -> None:
         saved(Path("b"), settings=other, error_rate=0.5, partial="x"),
         anyway=True,
     )
-    parts = dict(found.parts)
+    parts = dict(found.answer.parts)
     assert found.word is Word.MORE_ERRORS
-    assert found.title == "new has MORE ERRORS: +50.00pp (from 0.00% to 50.00%)"
-    assert "TTFT" not in found.text
+    assert found.answer.parts[0][0] == "new has MORE ERRORS: +50.00pp (from 0.00% to 50.00%)"
+    assert "TTFT" not in found.answer.text
     assert parts["error rates differ, so the latencies cover different requests"] is Colour.RED
     assert parts["different workloads"] is Colour.YELLOW
-    assert parts["base SUSPECT; new VALID and partial"] is Colour.RED
+    assert parts["base SUSPECT, new VALID and partial"] is Colour.RED
 
 
 def test_nothing_is_an_improvement_on_a_run_without_success() -> None:
     found = answered(unanswered(Path("a")), saved(Path("b"), ttft=10.0))
     assert found.word is Word.UNDECIDED
-    assert found.title == "new is UNDECIDED: no request succeeded in a run of base"
+    assert found.answer.parts[0][0] == "new is UNDECIDED: no request succeeded in a run of base"
 
 
 def test_run_without_success_has_more_errors() -> None:
     found = answered(saved(Path("a"), ttft=10.0), unanswered(Path("b")))
-    assert found.title == "new has MORE ERRORS: +100.00pp (from 0.00% to 100.00%)"
-    assert [text for text, _ in found.parts[1:]] == ["all VALID"]
+    assert found.answer.parts[0][0] == "new has MORE ERRORS: +100.00pp (from 0.00% to 100.00%)"
+    assert [text for text, _ in found.answer.parts[1:]] == ["all VALID"]
 
 
 def test_reason_stands_at_its_side() -> None:
@@ -118,39 +124,43 @@ def test_reason_stands_at_its_side() -> None:
     found = answered(
         saved(Path("a"), verdict="SUSPECT", checks=checks), saved(Path("b"), ttft=25.0)
     )
-    assert "base SUSPECT: lag p99, loop stalls and 1 more; new VALID" in dict(found.parts)
+    assert "base SUSPECT, new VALID: lag p99, loop stalls and 1 more" in dict(found.answer.parts)
 
 
 def test_an_invalid_side_leaves_all_undecided() -> None:
     base = starts(Path("a"), 20.0, 20.2, 19.9)
     found = answered(base, starts(Path("b"), 10.0, 10.1, 9.9, verdict="INVALID"))
     assert found.word is Word.UNDECIDED
-    assert found.title == "new is UNDECIDED: new is INVALID"
-    assert any(text.startswith("maybe: TTFT p50 -50.1% (") for text, _ in found.parts)
+    assert found.answer.parts[0][0] == "new is UNDECIDED: new is INVALID"
+    assert any(text.startswith("maybe: TTFT p50 -50.1% (") for text, _ in found.answer.parts)
 
 
 def test_next_step_follows_from_what_is_sure() -> None:
     fast, slow = (10.0, 10.1, 9.9), (20.0, 20.2, 19.9)
     near = (20.0, 20.0, 21.0)
     told = [
-        answered(starts(Path(f"a{number}"), *slow), starts(Path(f"b{number}"), *other)).next_step
+        answered(
+            starts(Path(f"a{number}"), *slow), starts(Path(f"b{number}"), *other)
+        ).answer.next_step
         for number, other in enumerate((fast, (40.0, 40.4, 39.8), near))
     ]
     assert told == [
         "adopt new for this load; compare your other loads as well",
         "keep base; look for the cause in what differs, since it is no chance",
-        "conclude nothing: 12 starts of each would make the intervals half as wide",
+        "measure 12 starts of each, which halves the intervals; conclude nothing before",
     ]
 
 
 def test_next_step_after_runs_that_cannot_be_compared_mends_them_first() -> None:
     good, other = saved(Path("a.json")), saved(Path("c.json"), settings=FEW.replace(seed=9))
     invalid = saved(Path("i.json"), ttft=21.0, verdict="INVALID")
-    assert answered(good, invalid).next_step == "measure new again, to the end"
+    assert answered(good, invalid).answer.next_step == "measure new again, to the end"
     failing = saved(Path("f.json"), ttft=22.0, error_rate=0.5)
-    told = answered(good, failing).next_step
+    told = answered(good, failing).answer.next_step
     assert told == "see why requests of new failed: `loadgen report f.json`"
-    assert answered(good, other).next_step.startswith("before you conclude, measure 3 starts ")
+    assert answered(good, other).answer.next_step.startswith(
+        "before you conclude, measure 3 starts "
+    )
     load = saved(Path("l.json"), ttft=23.0, settings=FEW.replace(request_rate=40.0))
-    told = answered(good, load, anyway=True).next_step
+    told = answered(good, load, anyway=True).answer.next_step
     assert told.startswith("measure both with one load: ")

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from loadgen.analysis.compare.answer import Word, answer
+from loadgen.analysis.compare.answer import Word, change_of
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.judged_comparison import is_exact, judge, parse
 from loadgen.analysis.compare.metrics import ERROR_RATE
@@ -41,7 +41,7 @@ def significant(candidate: CandidateRows) -> list[Row]:
 
 def test_comparisons_are_of_all_kinds(drawn: Drawn) -> None:
     """Else the properties would hold of nothing."""
-    told = [(answer(*each), each[1]) for each in drawn]
+    told = [(change_of(*each), each[1]) for each in drawn]
     assert {given.word for given, _ in told} == set(Word)
     rows = [row for _, candidate in told for row in candidate.rows]
     assert {row.conclusion for row in rows} == set(Conclusion)
@@ -50,7 +50,7 @@ def test_comparisons_are_of_all_kinds(drawn: Drawn) -> None:
 
 def test_each_significant_latency_is_named_with_its_direction(drawn: Drawn) -> None:
     for given, candidate in drawn:
-        found = answer(given, candidate)
+        found = change_of(given, candidate)
         rows = significant(candidate)
         for row in [row for row in rows if row.is_worse or not candidate.unanswered]:
             alike = [
@@ -61,14 +61,16 @@ def test_each_significant_latency_is_named_with_its_direction(drawn: Drawn) -> N
                 and quoted.conclusion in SIGNIFICANT
             ]
             sign = "+" if (row.change or 0.0) > 0 else "-"
-            assert any(f"{each.metric.title} {sign}" in found.text for each in alike), found.text
+            assert any(f"{each.metric.title} {sign}" in found.answer.text for each in alike), (
+                found.answer.text
+            )
             if row.conclusion in SURE:
-                assert any(each.conclusion in SURE for each in alike), found.text
+                assert any(each.conclusion in SURE for each in alike), found.answer.text
 
 
 def test_no_row_contradicts_the_word(drawn: Drawn) -> None:
     for given, candidate in drawn:
-        found = answer(given, candidate)
+        found = change_of(given, candidate)
         rows = [row for row in candidate.rows if row.metric.name != ERROR_RATE]
         sure = {row.conclusion for row in rows if row.conclusion in SURE}
         here = {row.conclusion for row in rows if row.conclusion in HERE}
@@ -78,11 +80,13 @@ def test_no_row_contradicts_the_word(drawn: Drawn) -> None:
             frozenset({Conclusion.BETTER}): Word.FASTER,
         }.get(frozenset(sure), Word.MIXED)
         if said is not None:
-            assert f"new is {said}: " in found.text
+            assert f"new is {said}: " in found.answer.text
         else:
-            assert not any(f"is {word}" in found.text for word in ("SLOWER", "FASTER", "MIXED"))
+            assert not any(
+                f"is {word}" in found.answer.text for word in ("SLOWER", "FASTER", "MIXED")
+            )
         if here and not sure:
-            assert "in these two runs: " in found.text
+            assert "in these two runs: " in found.answer.text
         if found.word is Word.SAME:
             assert not significant(candidate)
             assert not given.has_unusable_runs
@@ -93,27 +97,27 @@ def test_no_row_contradicts_the_word(drawn: Drawn) -> None:
 def test_no_improvement_is_stated_beside_a_run_without_success(drawn: Drawn) -> None:
     for given, candidate in drawn:
         if candidate.unanswered:
-            found = answer(given, candidate)
-            assert not any(word in found.text for word in IMPROVEMENTS), found.text
+            found = change_of(given, candidate)
+            assert not any(word in found.answer.text for word in IMPROVEMENTS), found.answer.text
             assert found.word is not Word.SAME
             assert not any(row.conclusion in (*SURE, *HERE) for row in candidate.rows)
 
 
 def test_figures_have_the_marks_of_their_rows(drawn: Drawn) -> None:
     for given, candidate in drawn:
-        found = answer(given, candidate)
+        found = change_of(given, candidate)
         for row in found.quoted:
             starts = [run for side in given.sides for run in side.starts]
             marks = {mark for run in starts for mark in run.marks(row.metric, run.meaning)}
-            figure = re.search(rf"(?<!Server: ){row.metric.title} (\S+)", found.text)
-            assert figure is not None, found.text
-            assert marks <= set(figure[1]), found.text
-            assert all(f"{mark} {MARKS[mark]}" in found.text for mark in marks)
+            figure = re.search(rf"(?<!Server: ){row.metric.title} (\S+)", found.answer.text)
+            assert figure is not None, found.answer.text
+            assert marks <= set(figure[1]), found.answer.text
+            assert all(f"{mark} {MARKS[mark]}" in found.answer.text for mark in marks)
 
 
 def test_gates_agree_with_the_words(drawn: Drawn) -> None:
     for given, candidate in drawn:
-        found = answer(given, candidate)
+        found = change_of(given, candidate)
         for row in candidate.rows:
             if row.is_worse is None or row.change is None:
                 continue
@@ -135,4 +139,4 @@ def test_gates_agree_with_the_words(drawn: Drawn) -> None:
                 assert any(
                     quoted.metric.latency == row.metric.latency and quoted.is_worse
                     for quoted in found.quoted
-                ), found.text
+                ), found.answer.text

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadgen.analysis.compare.answer import answer
+from loadgen.analysis.compare.answer import change_of
 from loadgen.analysis.compare.comparison import Comparison, compare
 from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
@@ -45,13 +45,13 @@ def test_slower_decoding_is_seen_between_two_results(tmp_path: Path) -> None:
     row = rows(found)["tpot_p50"]
     assert row.interval is not None
     assert 0.03 < row.interval.low < 0.05 < row.interval.high < 0.07
-    (first, _), *_ = answer(found, found.candidates[0]).parts
+    (first, _), *_ = change_of(found, found.candidates[0]).answer.parts
     assert first.startswith("b is slower in these two runs: TPOT p50 +5.0%")
 
 
 def test_requests_that_are_alike_show_no_difference(tmp_path: Path) -> None:
     base, new = result(tmp_path / "a.json", 8.0, 1), result(tmp_path / "b.json", 8.0, 2)
-    (first, _), *_ = answer(found := compared(base, new), found.candidates[0]).parts
+    (first, _), *_ = change_of(found := compared(base, new), found.candidates[0]).answer.parts
     assert "slower" not in first
     assert "faster" not in first
 

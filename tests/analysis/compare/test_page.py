@@ -8,7 +8,7 @@ import pytest
 from loadgen.analysis.compare.comparison import Comparison, compare
 from loadgen.analysis.compare.page import page
 from loadgen.analysis.compare.side import Side
-from loadgen.document import Badge, Block, Drawing, Heading, Note, Paragraph, Table, page_writer
+from loadgen.document import Block, Drawing, Heading, Note, Paragraph, Table, page_writer
 from loadgen.document.charts.chart import Chart, Dots, Whiskers
 from loadgen.document.charts.scale import Names
 from tests.helpers.compared_runs import recorded, saved, starts
@@ -41,22 +41,18 @@ def names_of(table: Table) -> list[str]:
     return [words(row[0][0]) for row in table.rows]
 
 
-def test_answer_is_the_title_and_the_chart_comes_before_the_table() -> None:
+def test_the_title_says_what_was_compared_and_the_chart_comes_before_the_table() -> None:
     document = page(of_starts())
-    assert document.title.startswith("new is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), ")
-    about, badge, following, drawing, table, *_ = document.blocks
-    assert isinstance(about, Paragraph)
-    assert words(about.text).startswith(
-        "new compared with base. Load of each run: 20 requests, 10 tokens in"
+    assert document.title == "new compared with base"
+    assert document.about.startswith("Load of each run: 20 requests, 10 tokens in")
+    (found,) = document.answers
+    assert found.text.startswith("new is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), ")
+    assert found.kind == "tip"
+    assert found.text.endswith(
+        " | undecided: req/s +2.8% (-2.9 to +8.8) | 95 % intervals from 3 runs of each | all VALID"
     )
-    assert isinstance(badge, Badge)
-    assert badge.kind == "tip"
-    assert words(badge.text) == (
-        "undecided: Requests/s +2.8% (-2.9 to +8.8) \N{MIDDLE DOT} 95 % intervals from 3 runs of "
-        "each \N{MIDDLE DOT} all VALID"
-    )
-    assert isinstance(following, Paragraph)
-    assert words(following.text).startswith("next: adopt new for this load")
+    assert found.next_step.startswith("adopt new for this load")
+    drawing, table, *_ = document.blocks
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Table)
 
@@ -70,7 +66,7 @@ def test_rows_that_tell_nothing_are_folded() -> None:
     (others,) = folded.blocks
     assert isinstance(others, Table)
     assert names_of(others) == ["Error rate"]
-    assert names_of(table)[:3] == ["Requests/s", "TTFT mean", "TTFT p50"]
+    assert names_of(table)[:3] == ["req/s", "TTFT mean", "TTFT p50"]
     assert (intervals.folded, intervals.title) == (True, "How the intervals were made")
 
 
@@ -81,17 +77,14 @@ def test_legend_of_the_words_stands_at_the_table() -> None:
     assert isinstance(better, Paragraph)
     assert isinstance(same, Paragraph)
     assert words(better.text).startswith("better: at 95 %, corrected for all 17 rows")
-    assert (
-        words(same.text)
-        == "no significant difference: no word, as the interval contains 0 or there is none."
-    )
+    assert words(same.text) == "undecided: the interval contains 0."
 
 
 def test_forest_plot_has_a_whisker_for_each_row_with_an_interval() -> None:
     chart = chart_of(page(of_starts()).all_blocks)
     (panel,) = chart.panels
     assert isinstance(panel.scale, Names)
-    assert panel.scale.names[:2] == ("Requests/s", "TTFT mean")
+    assert panel.scale.names[:2] == ("req/s", "TTFT mean")
     better, plain = (mark for mark in panel.marks if isinstance(mark, Whiskers))
     assert (better.name, better.look, better.across) == ("better", "gain", True)
     assert better.values[0] == pytest.approx(-50.1, abs=0.1)
@@ -129,9 +122,10 @@ def test_each_of_several_candidates_has_its_answer_and_chart() -> None:
     )
     assert document.title == "new, near compared with base"
     headings = [block.text for block in document.blocks if isinstance(block, Heading)]
-    assert headings[0].startswith("new is FASTER: TTFT p50 -50.1%")
-    assert headings[1].startswith("near is UNDECIDED: Requests/s -0.1%")
-    assert headings[2] == "What was compared"
+    assert headings == ["new compared with base", "near compared with base", "What was compared"]
+    new, near = (each.text for each in document.answers)
+    assert new.startswith("new is FASTER: TTFT p50 -50.1%")
+    assert near.startswith("near is UNDECIDED: req/s -0.1%")
     assert [block.name for block in document.all_blocks if isinstance(block, Drawing)] == [
         "forest-1",
         "forest-2",
@@ -145,8 +139,5 @@ def test_page_for_github_has_no_chart() -> None:
 def test_few_differences_of_the_environment_stand_in_the_first_line() -> None:
     one = saved(Path("a.json"), engine={"name": "vllm", "version": "0.11.0"})
     other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
-    about = page(compared(one, other)).blocks[0]
-    assert isinstance(about, Paragraph)
-    assert ". What differs: engine.version 0.12.0 instead of 0.11.0. Load of each run: " in words(
-        about.text
-    )
+    about = page(compared(one, other)).about
+    assert ". What differs: engine.version 0.12.0 instead of 0.11.0. Files: " in about

@@ -75,7 +75,7 @@ def test_server_metrics_are_not_resampled(requests: RunRequests) -> None:
 
 
 def test_sample_in_flight_follows_littles_law(requests: RunRequests) -> None:
-    """20 requests/s of 50 ms each (20 to the first token and 3 gaps of 10) are one in flight."""
+    """20 req/s of 50 ms each (20 to the first token and 3 gaps of 10) are one in flight."""
     assert requests.in_flight == pytest.approx(1.0, rel=0.15)
 
 

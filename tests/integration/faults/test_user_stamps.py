@@ -98,7 +98,7 @@ def assert_user_stamped(result: loadgen.Result, server: TimedServer, records: li
     assert np.array_equal(tokens.arrival, tokens.read)
     assert np.all(tokens.write <= tokens.arrival)
     assert np.all(tokens.earliest <= tokens.arrival)
-    client = check(result, "client error too large")
+    client = check(result, "timing error too large")
     assert client["ok"] is False
     assert "(100.0%) have no stamp of the kernel's" in client["advice"]
     assert result.verdict is loadgen.Verdict.SUSPECT

@@ -15,7 +15,7 @@ from tests.helpers.run_facts import answered, due_at, result, run_data, steady
 from tests.helpers.run_facts import measured as snapshot_of
 from tests.helpers.scripted_server import GOOD, Script, read_request, serving
 
-SERVICE_S = 0.05  # what the server takes; long beside the gaps of a schedule of 1,000 requests/s
+SERVICE_S = 0.05  # what the server takes; long beside the gaps of a schedule of 1,000 req/s
 
 
 def in_lumps(size: int, most: list[int]) -> Script:
@@ -86,7 +86,7 @@ async def test_the_peak_concurrency_is_the_cap_and_the_server_saw_no_more(tmp_pa
 async def test_the_wait_for_a_slot_is_part_of_ttft(tmp_path: Path) -> None:
     """vllm#54101: TTFT began when the cap let a request go, however long it had been due.
 
-    Users saw a mean E2EL of 506 ms for eight requests at 10 requests/s, one at a time, which had
+    Users saw a mean E2EL of 506 ms for eight requests at 10 req/s, one at a time, which had
     waited 1.9 s.
     """
 

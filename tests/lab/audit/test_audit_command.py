@@ -11,6 +11,7 @@ import pytest
 from loadgen.cli.main import dispatch
 from loadgen.lab.audit.kinds import KINDS, link
 from tests.helpers.audited_pages import PAGES, block
+from tests.helpers.console_lines import unwrapped
 from tests.helpers.source import ROOT
 
 FLAWED = str(PAGES / "qwen3-32b-a100.md")
@@ -34,20 +35,22 @@ def test_a_finding_is_two_lines_and_the_link_of_its_kind_comes_once(
     clean: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["audit", FLAWED, clean]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out.splitlines())
     first = lines.index(
         "inconsistent: wrong change in percent: qwen3-32b-a100.md:23, "
         'row "Very Long Prompt", column "Optimized"'
     )
     assert lines[first + 1 : first + 3] == [
-        "  -13.8%, should be -12.13 %: 1580.36 / 1798.45 - 1 = -12.13 %; -13.8% is the inverse "
+        "-13.8%, should be -12.13 %: 1580.36 / 1798.45 - 1 = -12.13 %; -13.8% is the inverse "
         "ratio, 1798.45 / 1580.36 - 1, with another sign",
-        "  see docs/audit.md#percent",
+        "see docs/audit.md#percent",
     ]
-    assert lines[-2].startswith("2 files: ")
-    assert lines[-1].startswith("next: begin with qwen3-32b-a100.md:12 (recommendation not ")
-    assert max(map(len, lines)) <= 162
-    links = [line for line in lines if line.startswith("  see ")]
+    title, answer, following, *findings = lines
+    assert title.startswith("Audit of 2 files with published results. Checked by ")
+    assert re.match(r"INCONSISTENT: \d+ contradictions in \d+ places \| \d+ notes in ", answer)
+    assert following.startswith("next: begin with qwen3-32b-a100.md:12 (recommendation not ")
+    assert max(map(len, findings)) <= 162
+    links = [line for line in lines if line.startswith("see ")]
     assert len(links) == len(set(links)) > 8
 
 
@@ -68,10 +71,11 @@ def test_full_findings_are_the_page_with_whole_paths_commands_and_all_places(
     )
     summary = [line.split() for line in lines[lines.index("Summary") + 2 : kind]]
     assert ["note", "unequal", "work", "1", "2"] in summary
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines[kind:])) <= 100
     assert not any(line.endswith(" ...") for line in lines)
-    count = lines.index("1 file: 6 inconsistent, 7 notes")
+    count = lines.index("INCONSISTENT: 6 contradictions in 7 places | 7 notes in 8 places")
     assert lines[count + 1].startswith(f"next: begin with {FLAWED}:12 (")
+    assert count < lines.index("Summary")
 
 
 def test_files_of_one_name_keep_their_folders(
@@ -82,8 +86,8 @@ def test_files_of_one_name_keep_their_folders(
         path.parent.mkdir()
         path.write_text(block(cap=11, in_flight=12 + number))
     dispatch(["audit", *map(str, paths)])
-    out = capsys.readouterr().out
-    assert all(f": {path}:10\n" in out for path in paths)
+    lines = unwrapped(capsys.readouterr().out.splitlines())
+    assert all(any(line.endswith(f": {path}:10") for line in lines) for path in paths)
 
 
 def test_the_page_has_a_summary_and_each_finding_with_its_explanation_and_its_place(
@@ -103,7 +107,7 @@ def test_the_page_has_a_summary_and_each_finding_with_its_explanation_and_its_pl
 def test_a_page_without_findings_says_so(clean: str, tmp_path: Path) -> None:
     target = tmp_path / "audit.html"
     assert dispatch(["audit", clean, "--html", str(target)]) == 0
-    assert "1 file: 0 inconsistent, 0 notes" in target.read_text()
+    assert "CONSISTENT: nothing contradicts" in target.read_text()
 
 
 @pytest.mark.parametrize("rule", KINDS)
@@ -118,13 +122,13 @@ def test_notes_leave_the_exit_code_alone(
 ) -> None:
     assert dispatch(["audit", clean]) == 0
     study = "draft a study of the page, to measure it again: `loadgen import --make-study`"
-    assert capsys.readouterr().out == f"1 file: 0 inconsistent, 0 notes\nnext: {study}\n"
+    assert capsys.readouterr().out.endswith(f"\nCONSISTENT: nothing contradicts\nnext: {study}\n")
     assert dispatch(["audit", noted]) == 0
     out = capsys.readouterr().out
     name = Path(noted).name
     assert f"note: more requests than allowed: {name}:10\n  12 concurrent requests, " in out
-    count, following = out.splitlines()[-2:]
-    assert count == "1 file: 0 inconsistent, 1 notes"
+    _, count, following, *_ = unwrapped(out.splitlines())
+    assert count == "CONSISTENT: nothing contradicts | 1 note in 1 place"
     assert following.startswith(f"next: nothing contradicts; begin with {name}:10 (")
 
 
@@ -133,7 +137,7 @@ def test_readable_files_are_listed_beside_unreadable_ones(
 ) -> None:
     assert dispatch(["audit", str(tmp_path / "none"), noted, str(tmp_path)]) == 2
     out, err = capsys.readouterr()
-    assert "\n1 file: 0 inconsistent, 1 notes\nnext: " in out
+    assert "\nCONSISTENT: nothing contradicts | 1 note in 1 place\nnext: " in out
     assert [line.rpartition("; ")[0].rpartition(": ")[2] for line in err.splitlines()] == [
         "No such file or directory",
         "Is a directory",

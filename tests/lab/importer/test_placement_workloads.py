@@ -166,7 +166,7 @@ def test_request_rate_that_is_printed_is_the_workloads() -> None:
     ten = WORKLOADS["talk"] | {"request_rate": 10.0}
     assert find_workload(workloads(ten=ten), limited, None, "") == "ten"
     assert unplaced(workloads(ten=ten), told(1000, 217_393, 201_648, rate=5)).endswith(
-        ": ten has 10 requests/s"
+        ": ten has 10 req/s"
     )
 
 

@@ -1,4 +1,4 @@
-"""The answer of a study: title, badge and last line say the same, doubts included."""
+"""The answer of a study: its state first, doubts included, the same in every form."""
 
 from pathlib import Path
 
@@ -24,47 +24,41 @@ def page(findings: Findings, tmp_path: Path) -> str:
     return written(findings, tmp_path, {"source": "run"})["small.md"]
 
 
-def last_lines(findings: Findings) -> tuple[str, str]:
-    """The answer, and the next step."""
-    *_, last, following = findings_text.as_text(findings)
-    return last, following
-
-
 def test_a_gain_without_doubts_is_confirmed(tmp_path: Path) -> None:
-    assert answer(found()).text == "gain confirmed"
-    text = page(found(), tmp_path)
-    following = "adopt quantization/fp8: serve Qwen/Qwen3-8B-FP8"
-    assert text.startswith(
-        f'# small: gain confirmed\n\n!!! tip "gain confirmed"\n\n**next:** {following}\n'
+    said = (
+        "FINISHED: winner quantization/fp8: +25.3% (+20.5% to +30.3%) over the baseline, confirmed "
+        "in fresh starts"
     )
-    last, next_line = last_lines(found())
-    assert last.endswith(": gain confirmed")
-    assert next_line == f"next: {following}"
+    assert answer(found()).text == said
+    following = "adopt quantization/fp8: serve Qwen/Qwen3-8B-FP8"
+    text = page(found(), tmp_path)
+    assert text.startswith("# Study small: total_tps_per_box on short; ")
+    assert f'\n\n!!! tip "{said}"\n\n**next:** {following}\n' in text
+    lines = findings_text.as_text(found()).splitlines()
+    assert lines[lines.index(said) + 1] == f"next: {following}"
+    assert lines[-1] == said
 
 
-def test_doubts_are_in_the_title_the_badge_and_the_last_line(tmp_path: Path) -> None:
+def test_doubts_make_the_answer_suspect_and_are_counted(tmp_path: Path) -> None:
     findings = found(suspect)
     runs = sum(len(trial.runs) for trial in findings.trials)
-    headline = f"gain confirmed, but {runs} of {runs} runs are SUSPECT"
-    text = page(findings, tmp_path)
-    assert text.startswith(f'# small: {headline}\n\n!!! warning "{headline}: {SHARE}"\n')
-    last, following = last_lines(findings)
-    assert last.endswith(f": {headline}: {SHARE}")
-    assert following.startswith("next: adopt quantization/fp8, after a repeat on an idle machine: ")
+    said = answer(findings)
+    assert said.text.startswith("SUSPECT: winner quantization/fp8: +25.")
+    doubt = f" | finished, but {runs} of {runs} runs are SUSPECT: {SHARE}"
+    assert said.text.endswith(doubt)
+    assert said.kind == "warning"
+    assert said.text in page(findings, tmp_path)
+    assert said.next_step.startswith("adopt quantization/fp8, after a repeat on an idle machine: ")
 
 
 def test_an_unfinished_study_has_no_doubts_yet(tmp_path: Path) -> None:
-    text = page(found(suspect, starts=2), tmp_path)
-    assert text.startswith('# small: not finished: not run yet\n\n!!! warning "not finished: ')
+    assert '\n!!! warning "NOT FINISHED: not run yet"\n' in page(found(suspect, starts=2), tmp_path)
 
 
 def test_no_gain_is_an_answer_too() -> None:
     alike = found(truth({}), stages=STAGES[:1])
-    assert answer(alike).text == "no arm was better than the baseline"
-    assert last_lines(alike) == (
-        "No arm was better than the baseline",
-        "next: keep the baseline, or give the study other arms",
-    )
+    assert answer(alike).text == "FINISHED: no arm was better than the baseline"
+    assert answer(alike).next_step == "keep the baseline, or give the study other arms"
 
 
 def test_the_legend_has_the_sign_of_the_results(tmp_path: Path) -> None:

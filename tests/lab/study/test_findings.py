@@ -8,7 +8,7 @@ import pytest
 from loadgen.lab.study.execute.findings import ArmResult, Findings, Verdict
 from loadgen.lab.study.execute.trial import Failure, TrialRequest
 from loadgen.lab.study.plan.plan import CONFIRMATION
-from loadgen.lab.study.report import findings_text
+from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.report.report_model import ReportModel
 from tests.helpers.study_files import planned, study
 from tests.helpers.study_walks import Came, walked
@@ -33,29 +33,27 @@ def found(
 
 
 def concluded(findings: Findings) -> tuple[bool | None, str | None, str]:
-    """Whether the winner is confirmed, whom a report calls the winner, and the answer of the
-    text.
-    """
+    """Whether the winner is confirmed, whom a report calls the winner, and the answer."""
     winner = ReportModel(findings, {}).winner
-    return findings.confirmed, winner and winner.name, list(findings_text.as_text(findings))[-2]
+    return findings.confirmed, winner and winner.name, answer(findings).text
 
 
 def test_a_finalist_that_fresh_starts_show_to_be_better_is_the_winner() -> None:
     confirmed, winner, line = concluded(found())
     assert (confirmed, winner) == (True, "seqs/fp8 64")
-    assert line.startswith("Winner seqs/fp8 64: +25.0%")
+    assert line.startswith("FINISHED: winner seqs/fp8 64: +25.0%")
 
 
 def test_study_without_a_finalist_has_no_conclusion() -> None:
     findings = found(lambda request: 1000.0)
     assert findings.finalist is None
-    assert concluded(findings) == (None, None, "No arm was better than the baseline")
+    assert concluded(findings) == (None, None, "FINISHED: no arm was better than the baseline")
 
 
 def test_a_finalist_is_the_best_so_far_until_its_confirmation_is_over() -> None:
     confirmed, winner, line = concluded(found(starts=3 + 4 + 2))
     assert (confirmed, winner) == (None, "seqs/fp8 64")
-    assert line.startswith("Not finished: ")
+    assert line.startswith("NOT FINISHED: ")
 
 
 def test_finalist_pruned_by_a_failed_part_is_not_confirmed() -> None:
@@ -67,7 +65,7 @@ def test_finalist_pruned_by_a_failed_part_is_not_confirmed() -> None:
     assert findings.finalist.verdict is Verdict.PRUNED
     confirmed, winner, line = concluded(findings)
     assert (confirmed, winner) == (False, None)
-    assert line.startswith("seqs/fp8 64 (pruned, ")
+    assert line.startswith("FINISHED: seqs/fp8 64 (pruned, ")
 
 
 def test_failed_confirmation_of_the_baseline_is_not_over() -> None:
@@ -78,7 +76,7 @@ def test_failed_confirmation_of_the_baseline_is_not_over() -> None:
 
     confirmed, winner, line = concluded(found(truth))
     assert (confirmed, winner) == (None, "seqs/fp8 64")
-    assert line == "Not finished: confirmation: baseline fails, oom_load: no memory"
+    assert line == "NOT FINISHED: confirmation: baseline fails, oom_load: no memory"
 
 
 @pytest.mark.parametrize(

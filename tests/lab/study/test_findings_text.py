@@ -13,6 +13,9 @@ from loadgen.lab.study.execute.walk import Walk
 from loadgen.lab.study.plan.plan import CONFIRMATION
 from loadgen.lab.study.plan.planner import Planner, plan
 from loadgen.lab.study.report import findings_text
+from loadgen.lab.study.report.answer import answer
+from loadgen.util.terminal_text import Screen
+from tests.helpers.console_lines import cells
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import Came, trial, walked
 
@@ -32,18 +35,19 @@ def limited(request: TrialRequest) -> Came:
 
 
 def test_an_arm_is_told_with_its_gain_its_value_and_what_decided() -> None:
-    lines = list(findings_text.as_text(walked(study(QUANTIZED, **TWICE), gained)))
-    row = next(line for line in lines if line.startswith("  fp8 "))
-    assert row.startswith("  fp8       adopted, +25.0% (+24.")
+    found = walked(study(QUANTIZED, **TWICE), gained)
+    lines = findings_text.as_text(found, Screen(columns=120)).splitlines()
+    name, change, row = next(cells(line) for line in lines if line.startswith("  fp8 "))
+    assert (name, change) == ("fp8", "serve Qwen/Qwen3-8B-FP8")
+    assert row.startswith("adopted, +25.0% (+24.")
     assert row.endswith("%), 5,002.5 tok/s in 2 starts")  # four fit into the box
-    assert lines[-2].startswith("Winner quantization/fp8: +25.0%")
-    assert lines[-2].endswith(" over the baseline, in fresh starts of both: gain confirmed")
+    assert answer(found).text.startswith("FINISHED: winner quantization/fp8: +25.0%")
 
 
 def test_the_opening_has_the_metric_in_words_and_the_load() -> None:
-    lines = list(findings_text.as_text(walked(study(QUANTIZED), gained)))
+    lines = findings_text.as_text(walked(study(QUANTIZED), gained)).splitlines()
     opening = " ".join(line.strip() for line in lines[: lines.index("")])
-    assert "(input and output tokens/s, of as many servers as the box holds) on the" in opening
+    assert ": input and output tokens/s, of as many servers as the box holds; more is" in opening
     assert re.search(r" Load of short: \d+ requests, \d+ tokens in and \d+ out, \S", opening)
 
 
@@ -51,7 +55,7 @@ def test_noise_is_told_before_a_stage() -> None:
     found = walked(
         study(QUANTIZED, **TWICE), lambda request: 1000.0 * (1 + 0.01 * request.block), 3
     )
-    text = "\n".join(findings_text.as_text(found))
+    text = findings_text.as_text(found)
     # Of ln 1, ln 1.01, ln 1.02.
     assert "noise 0.99%, the standard deviation of one start (2 df)" in text
     assert "effects of " in text
@@ -62,15 +66,15 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
         return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
     objective = {"metric": "e2e_p50", "workload": "short"}
-    lines = list(
-        findings_text.as_text(walked(study(QUANTIZED, objective=objective, **TWICE), truth))
-    )
-    assert "  fp8       adopted, -20.0% (-20.0% to -20.0%), 4,000.0 ms in 2 starts" in lines
+    found = walked(study(QUANTIZED, objective=objective, **TWICE), truth)
+    lines = findings_text.as_text(found, Screen(columns=120)).splitlines()
+    *_, row = next(cells(line) for line in lines if line.startswith("  fp8 "))
+    assert row == "adopted, -20.0% (-20.0% to -20.0%), 4,000.0 ms in 2 starts"
 
 
 def test_study_without_a_better_arm_says_so() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda request: 1000.0)
-    assert list(findings_text.as_text(found))[-2] == "No arm was better than the baseline"
+    assert answer(found).text == "FINISHED: no arm was better than the baseline"
     assert study_runs.code(found) == exit_codes.DONE
 
 
@@ -79,22 +83,23 @@ def test_a_winner_that_fails_in_fresh_starts_was_not_confirmed() -> None:
         fails = request.step == CONFIRMATION and "fp8" in request.arm
         return Failure("oom_load", "no memory", transient=False) if fails else gained(request)
 
-    lines = list(findings_text.as_text(walked(study(QUANTIZED, **TWICE), came)))
-    assert lines[-2:] == [
-        "quantization/fp8 (failed, oom_load: no memory): gain not confirmed",
-        "next: keep the baseline",
-    ]
+    said = answer(walked(study(QUANTIZED, **TWICE), came))
+    assert said.text == (
+        "FINISHED: quantization/fp8 (failed, oom_load: no memory): gain not confirmed in fresh "
+        "starts"
+    )
+    assert said.next_step == "keep the baseline"
 
 
 def test_infeasible_study_names_the_closest_arm_and_exit_code() -> None:
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     found = walked(study(QUANTIZED, objective=objective, **TWICE), limited)
-    text = "\n".join(findings_text.as_text(found))
+    text = findings_text.as_text(found)
     assert (
-        "No arm met the limits of the study; the closest is quantization/fp8 (ttft_p99<500ms is "
-        "550 ms)" in text
+        "\nFINISHED: no arm met the limits of the study; the closest is quantization/fp8 "
+        "(ttft_p99<500ms is 550 ms)\n" in text
     )
-    assert "No arm was better" not in text
+    assert "no arm was better" not in text
     assert study_runs.code(found) == exit_codes.NOTHING_FEASIBLE
 
 
@@ -102,10 +107,9 @@ def test_a_baseline_that_fails_is_an_engine_that_failed() -> None:
     found = walked(
         study(QUANTIZED, **TWICE), lambda request: Failure("oom_load", "no memory", transient=False)
     )
-    assert list(findings_text.as_text(found))[-2:] == [
-        "Not finished: noise: baseline fails, oom_load: no memory",
-        "next: correct what failed, and run the study in another store (`--store`)",
-    ]
+    said = answer(found)
+    assert said.text == "NOT FINISHED: noise: baseline fails, oom_load: no memory"
+    assert said.next_step == ("correct what failed, and run the study in another store (`--store`)")
     assert study_runs.code(found) == exit_codes.INTERNAL
 
 

@@ -8,7 +8,9 @@ from loadgen.lab.study.execute.trial import Failure, Trial, TrialRequest
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.plan.planner import plan
 from loadgen.lab.study.report import findings_text
+from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.spec.study import Study
+from tests.helpers.console_lines import cells
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import trial
 
@@ -67,14 +69,15 @@ def test_the_run_of_a_configuration_stands_in_every_step_that_has_it() -> None:
 def test_status_says_that_the_author_adopted_and_nothing_confirmed() -> None:
     of = study(ENGINE)
     trials = [one(of, "engine", "vllm", 1000.0, 0), one(of, "engine", "sglang", 1200.0, 1)]
-    lines = list(findings_text.as_text(publications.published_findings(of, trials)))
-    assert "  sglang  chosen by the author, 1,200.0 tok/s in a single run" in lines
+    lines = findings_text.as_text(publications.published_findings(of, trials)).splitlines()
+    (row,) = [cells(line) for line in lines if line.startswith("  sglang ")]
+    assert row[-1] == "chosen by the author, 1,200.0 tok/s in a single run"
     assert (
         "confirmation (not run: results of the baseline, and of the arm that the author chose)"
         in lines
     )
-    assert lines[-2] == "engine/sglang: chosen by the author, not confirmed"
-    assert lines[-1].startswith("next: measure it yourself: `loadgen tune run` ")
+    place = lines.index("FINISHED: engine/sglang: chosen by the author, not confirmed")
+    assert lines[place + 1].startswith("next: measure it yourself: `loadgen tune run` ")
 
 
 def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() -> None:
@@ -82,10 +85,10 @@ def test_author_may_have_adopted_an_arm_that_misses_the_limits_of_the_study() ->
     failing = {"total": 1200.0, "completed": 514}
     trials = [one(of, "engine", "vllm", 1000.0, 0), one(of, "engine", "sglang", failing, 1)]
     findings = publications.published_findings(of, trials)
-    *_, last, _ = findings_text.as_text(findings)
+    said = answer(findings).text
     assert findings.confirmed is False
-    assert last.startswith("engine/sglang (infeasible, success rate 51.4%, ")
-    assert "): the author's choice is not allowed by its results" in last
+    assert said.startswith("FINISHED: engine/sglang (infeasible, success rate 51.4%, ")
+    assert "): the author's choice is not allowed by its results" in said
 
 
 def test_the_best_that_was_not_expected_is_not_adopted() -> None:

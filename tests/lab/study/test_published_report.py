@@ -296,8 +296,7 @@ def test_data_of_each_workload_and_how_to_get_it(tmp_path: Path) -> None:
     assert data.strip().splitlines()[:3] == [
         "- **short**: random prompts of 128 tokens, answers of 4 tokens, 1000 requests",
         "- **chat**: conversations of ShareGPT, 1000 requests, at most 4 in flight",
-        "- **steady**: random prompts of 100 tokens, answers of 101 tokens, 100 requests, 2 "
-        "requests/s",
+        "- **steady**: random prompts of 100 tokens, answers of 101 tokens, 100 requests, 2 req/s",
     ]
     assert "loadgen dataset fetch sharegpt --to data\n" in data
 

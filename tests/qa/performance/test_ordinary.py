@@ -14,7 +14,7 @@ from bench.performance.ordinary import Finding, Run
 from bench.performance.ordinary_commands import COMMANDS, FEW, GROUPS, ORDINARY, STRESS, Command
 
 LATE = Finding(
-    check="client error too large",
+    check="timing error too large",
     value="p99 ICL by at most 0.5 of 9 ms",
     limit="1% of each, or 0.1 ms",
     advice="free a core",
@@ -135,7 +135,7 @@ def test_report_has_a_row_per_run_and_the_reasons() -> None:
     lines = [line for line in text.splitlines() if line.startswith(("| a ", "| b ", "| c "))]
     rows = [line.split(" | ") for line in lines]
     assert [row[4] for row in rows] == ["VALID", "SUSPECT", "not run"]
-    assert f"- b: client error too large: {LATE.value}, limit {LATE.limit}: free a core" in text
+    assert f"- b: timing error too large: {LATE.value}, limit {LATE.limit}: free a core" in text
     assert text.endswith("MISSED.")
 
 

@@ -45,7 +45,7 @@ def test_a_run_is_captured_and_measured_again_from_its_file(tmp_path: Path) -> N
         flags += ["--num-prompts", "5", "--rate", "100", "--full", *SHORT]
         again = loadgen("run", *flags, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert " | 5/5 ok | " in again.stdout.splitlines()[-2]
+    assert " | 5/5 ok | " in again.stdout.splitlines()[-1]
     assert re.search(r"output, counted by usage +20\n", again.stdout)
 
 

@@ -75,7 +75,7 @@ def test_a_run_writes_the_page_that_its_result_makes_again(tmp_path: Path) -> No
     assert (tmp_path / "again.html").read_text() == page
     verdict = json.loads((tmp_path / "r.json").read_text())["loadgen"]["verdict"]
     assert f"<strong>{'OK' if verdict == 'VALID' else verdict}" in page
-    assert "client error of these figures at most " in page
+    assert "timing error of loadgen at most " in page
 
 
 def test_the_page_comes_beside_json_too(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_screen_shows_what_a_terminal_would() -> None:
 def test_live_view_appears_during_the_run_and_is_removed(run: list[str], tmp_path: Path) -> None:
     with on_terminal(*run, "--save-result", "--result-filename", "r.json", cwd=tmp_path) as command:
         lines = command.see("E2EL").splitlines()
-        assert lines[0] == "100 requests/s (Poisson), random 16 in, 4 out, 150 requests"
+        assert lines[0] == "100 req/s (Poisson), random 16 in, 4 out, 150 requests"
         assert lines[1].startswith(("running", "draining", "done"))
         assert max(map(len, lines)) < 80
         code, out = command.end()
@@ -148,8 +148,8 @@ def test_the_runs_of_a_sweep_are_shown_one_by_one(url: str) -> None:
         code, _ = command.end()
     assert code == 0
     assert command.screen.text.splitlines() == [
-        "loadgen: run 1 of 2: 100 requests/s",
-        "loadgen: run 2 of 2: 200 requests/s",
+        "loadgen: run 1 of 2: 100 req/s",
+        "loadgen: run 2 of 2: 200 req/s",
     ]
 
 

@@ -52,9 +52,9 @@ def test_each_run_is_reported_in_a_line_and_all_of_them_in_a_table(tmp_path: Pat
     with served() as (url, _):
         done = loadgen("run", "--base-url", url, *flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    lines, _, table = done.stdout.partition("Sweep over the request rate; ")
+    lines, _, table = done.stdout.partition("Sweep over the request rate: ")
     for level, line in zip((50, 100, 200), lines.splitlines(), strict=True):
-        assert re.match(rf"{level} requests/s: [A-Z ]+.* \| 20/20 ok \| ", line)
+        assert re.match(rf"{level} req/s: [A-Z ]+.* \| 20/20 ok \| ", line)
     assert "\nSaved: r.json\nSaved: r.svg\n" in table
     assert "\nSaved: r-01.json, r-02.json and 1 more: the files of 3 runs\n" in table
     rows = [
@@ -182,9 +182,8 @@ def test_a_missed_slo_of_any_run_is_the_exit_code_and_stands_in_the_table(tmp_pa
     table = done.stdout.partition("Sweep over")[2]
     assert table.count("MISSED") == 2
     assert "E2EL p95" in table
-    assert table.splitlines()[-2].startswith(
-        "No level meets ttft_p50 < 1 us, e2el_p95 < 60 s | tried: 100, 200 requests/s"
-    )
+    answer = "no level meets ttft_p50 < 1 us, e2el_p95 < 60 s | tried: 100, 200 req/s"
+    assert f"\nSLO MISSED: {answer}" in table
 
 
 def test_an_interrupt_ends_the_sweep_and_keeps_every_run(tmp_path: Path) -> None:

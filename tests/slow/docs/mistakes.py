@@ -82,8 +82,8 @@ class Told:
         return f"## {self.what}\n\n{block}{ending}"
 
 
-# The first line, which has no rate, what the server says, and what to do.
-FAILED = (r"^FAILED: (?!.* req/s)", r"^[\w()]+: request 0,", "^next: ")
+# The answer, what to do, and what the server says.
+FAILED = ("^FAILED: ", "^next: ", r"^[\w()]+: request 0,")
 MISTAKES = (
     Mistake("No command", "loadgen --rate 10"),
     Mistake("The command of `vllm bench serve`", "loadgen bench serve --num-prompts 10"),
@@ -185,7 +185,7 @@ MISTAKES = (
         "A search for an impossible limit",
         f'loadgen search {SERVER} --over concurrency --max-concurrency 2 --slo "ttft_mean<1ms" '
         "--num-prompts 200 --random-input-len 16 --random-output-len 4 --quiet",
-        shows=("^No concurrency meets ",),
+        shows=("^SLO MISSED: ",),
     ),
     Mistake(
         "A report of another file",
@@ -297,7 +297,7 @@ def _steady(text: str, folder: Path) -> str:
     cores = usable_cores()
     text = text.replace(f"{cores + 1} processes share {cores} cores", "3 processes share 2 cores")
     text = re.sub(r"\((WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE);", "(WRONG_VERSION_NUMBER;", text)
-    text = re.sub(r"measured (VALID|SUSPECT: [^|]*(?= \|))", "measured VALID", text)
+    text = re.sub(r"measurement (VALID|SUSPECT: [^|]*(?= \|))", "measurement VALID", text)
     text = re.sub(r"\d+ cut off, \d+ never sent", "40 cut off, 960 never sent", text)
     return re.sub(
         r"\((Temporary failure in name resolution|No address .*?)\)",

@@ -21,9 +21,9 @@ def test_every_row_of_the_report_is_defined_under_its_name() -> None:
 def test_definitions_name_the_clock_due_or_sent() -> None:
     of_two = {metric for metric, about in ABOUT.items() if "{clock}" in about}
     assert of_two == {name.removesuffix("_due") for name in LATENCIES if name.endswith("_due")}
-    assert "from due, when the schedule wants the request sent, until" in (
+    assert "from the scheduled send, when the schedule wants the request sent, until" in (
         term("ttft_due", "TTFT").about or ""
     )
-    assert "from sent, when its last byte leaves this machine, until" in (
+    assert "from the actual send, when its last byte leaves this machine, until" in (
         term("e2el_sent", "E2EL").about or ""
     )

@@ -172,7 +172,7 @@ def test_saturation_stops_a_run_if_asked(tmp_path: Path) -> None:
         "--detect-saturation",
     )
     command = [word for word in flags("URL", tmp_path, *run) if word != "--auto-tune"]
-    with served("--max-num-seqs", "4") as (url, _):  # 62 requests/s
+    with served("--max-num-seqs", "4") as (url, _):  # 62 req/s
         done = loadgen(*[word.replace("URL", url) for word in command], timeout_s=300)
     assert done.returncode == 0, done.stderr
     summary = json.loads((tmp_path / "7.json").read_text())

@@ -114,7 +114,7 @@ def test_it(loadgen_run):
             r"\(p99 needs 662\)",
             r"-+ Captured loadgen call -+",
             r"=+ Serving Benchmark Result =+",
-            r"TTFT from due .*",
+            r"Latency \(ms\), from scheduled send .*",
         ]
     )
 

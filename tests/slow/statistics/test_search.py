@@ -193,7 +193,7 @@ async def test_inconclusive_run_ends_the_search_and_is_kept(
     at = levels(
         Bench(lambda: planned(lambda index: [20 * MS]), distort=distort), tmp_path, "ttft_p90<500ms"
     )
-    with pytest.raises(InconclusiveRun, match=f"the run at 20 requests/s is inconclusive: {why}"):
+    with pytest.raises(InconclusiveRun, match=f"the run at 20 req/s is inconclusive: {why}"):
         await searched(at, 10.0)
     assert [(point.level, point.run.met(), point.why) for point in at.runs] == [
         (10.0, True, None),
@@ -256,7 +256,7 @@ async def test_the_last_run_may_turn_out_too_short_which_is_noted(tmp_path: Path
         bounds=SearchBounds(max_runs=1),
     )
     assert (await searched(at, 50.0)).tried == ((50.0, None),)
-    assert at.notes == ["at 50 requests/s a run is too short for requests of 10 s"]
+    assert at.notes == ["at 50 req/s a run is too short for requests of 10 s"]
 
 
 @pytest.mark.parametrize(

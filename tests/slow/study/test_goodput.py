@@ -198,7 +198,7 @@ async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> 
 
     with pytest.raises(
         LoadgenError,
-        match="the run at 7 requests/s is inconclusive: only 785 of 786 requests have a record",
+        match="the run at 7 req/s is inconclusive: only 785 of 786 requests have a record",
     ):
         await search_goodput(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
@@ -210,10 +210,10 @@ def failed_check(group: str, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"partial": "interrupted"}, "the run at 7 requests/s is inconclusive: interrupted"),
+        ({"partial": "interrupted"}, "the run at 7 req/s is inconclusive: interrupted"),
         (
             {"verdict": "INVALID", "checks": [failed_check("A", "outcomes")]},
-            "the run at 7 requests/s is inconclusive: outcomes",
+            "the run at 7 req/s is inconclusive: outcomes",
         ),
     ],
 )
@@ -234,7 +234,7 @@ async def test_disturbed_client_is_noted(tmp_path: Path) -> None:
     ended = await search_goodput(
         bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0
     )
-    assert ended.notes == ["at 7, 3.5 requests/s the client itself was disturbed (loop stall)"]
+    assert ended.notes == ["at 7, 3.5 req/s the client itself was disturbed (loop stall)"]
 
 
 async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_limits(
@@ -285,7 +285,7 @@ class TestGoodputStudy:
         won = step.arm("max_seqs=128")
         assert won.verdict is Verdict.ADOPTED
         assert won.values[0] == pytest.approx(12.0 * 4)  # so often it fits into the box
-        assert won.why == "only a lower bound, it failed at 13 requests/s"
+        assert won.why == "only a lower bound, it failed at 13 req/s"
 
     def test_an_arm_that_meets_its_limits_at_no_rate_is_infeasible(self) -> None:
         def truth(request):
@@ -298,7 +298,7 @@ class TestGoodputStudy:
 
         arm = walked(study(objective=self.OBJECTIVE), truth).steps[1].arm("max_seqs=128")
         assert arm.verdict is Verdict.INFEASIBLE
-        assert arm.why == "no rate meets ttft_p99<500ms, down to 0.3 requests/s"
+        assert arm.why == "no rate meets ttft_p99<500ms, down to 0.3 req/s"
 
     def test_arm_with_goodput_beats_a_baseline_without(self) -> None:
         def truth(request):

@@ -125,7 +125,7 @@ def missed_limits(trial: Trial, study: Study) -> str | None:
     goodput = run.findings.goodput
     if study.objective.metric == "goodput" and goodput and not goodput.rate:
         lowest = min(rate for rate, _ in goodput.tried)
-        return f"no rate meets {goodput.limits}, down to {four_digits(lowest)} requests/s"
+        return f"no rate meets {goodput.limits}, down to {four_digits(lowest)} req/s"
     missed = [row for row in run.findings.slo if not row.met]
     if missed and study.objective.metric != "goodput":
         values = [
@@ -143,11 +143,7 @@ def lower_bound_note(trial: Trial, study: Study) -> str:
     goodput = trial.runs[study.objective.workload].findings.goodput
     if study.objective.metric != "goodput" or not goodput or goodput.end != "floor":
         return ""
-    edge = (
-        f"it failed at {four_digits(goodput.fails)} requests/s"
-        if goodput.fails
-        else "no rate failed"
-    )
+    edge = f"it failed at {four_digits(goodput.fails)} req/s" if goodput.fails else "no rate failed"
     return f"only a lower bound, {edge}"
 
 
@@ -195,7 +191,7 @@ async def search_goodput(
         limits: Limits to meet.
         effort: Resolution of the search.
         folder: Folder for the records.
-        start: First rate, requests/s; the throughput of the workload itself is a good choice.
+        start: First rate, req/s; the throughput of the workload itself is a good choice.
 
     Raises:
         LoadgenError: A run ended early or is invalid, or the client was the limit at every rate.
@@ -210,7 +206,7 @@ async def search_goodput(
     highest = await find_highest_level(levels.run_level, start, span, levels.doubt)
     notes = levels.notes + levels.disturbances
     if highest.end is End.CLIENT:
-        why = f"at {format_level(highest.tried[-1][0])} requests/s {levels.runs[-1].why}"
+        why = f"at {format_level(highest.tried[-1][0])} req/s {levels.runs[-1].why}"
         if not highest.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")

@@ -7,10 +7,10 @@ from typing import Any
 from loadgen.config.settings import RunSettings, public
 from loadgen.config.target import SIMULATOR
 from loadgen.document import Note, Table, terminal_writer
+from loadgen.document.terminal_writer import USUAL_WIDTH
 from loadgen.lab.study.plan.estimate import Span
 from loadgen.lab.study.plan.plan import Plan, PlannedArm, Step
 from loadgen.lab.study.spec.study import METRICS
-from loadgen.report.console import USUAL_WIDTH
 from loadgen.util.number_format import duration, duration_range, fixed, percent, plural, value_range
 from loadgen.util.packages import find
 from loadgen.util.redaction import redact_command, redact_variables

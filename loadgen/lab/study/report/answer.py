@@ -1,15 +1,14 @@
-"""Answer: what a study found and what raises doubt about it, in the words of title, badge and
-last line.
-"""
+"""The answer of a study: what it found, what raises doubt about it, and what to do next."""
 
 import itertools
 from collections import Counter
-from dataclasses import dataclass
 
-from loadgen.document import NoteKind
-from loadgen.lab.study.execute.arm_result import Verdict
+from loadgen.config.target import SIMULATOR
+from loadgen.document import Answer, Colour
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.lab.study.report.arm_text import changed_parameters
+from loadgen.lab.study.spec.study import Study
 from loadgen.report.run_state import MAX_NAMED
 from loadgen.util.number_format import first_of
 
@@ -20,50 +19,45 @@ REMEDIES = {
 NEW_STORE = "correct what failed, and run the study in another store (`--store`)"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer of a study.
-
-    Attributes:
-        kind: Its colour on a page.
-        outcome: What was found, in a few words.
-        doubt: How many runs are doubtful; empty: none.
-        reason: The most frequent reason of the doubt.
-    """
-
-    kind: NoteKind
-    outcome: str
-    doubt: str = ""
-    reason: str = ""
-
-    @property
-    def headline(self) -> str:
-        """The answer without the reason of the doubt."""
-        return f"{self.outcome}, but {self.doubt}" if self.doubt else self.outcome
-
-    @property
-    def text(self) -> str:
-        """The answer."""
-        return f"{self.headline}: {self.reason}" if self.reason else self.headline
-
-
 def answer(findings: Findings) -> Answer:
-    """Return the answer of a study; an unfinished one has no doubts yet."""
+    """Return the answer of a study, the state first; an unfinished one has no doubts yet."""
+    simulated = SIMULATOR in findings.study.engines
     if findings.open:
-        return Answer("warning", f"not finished: {findings.open}")
-    kind, outcome = _outcome(findings)
+        parts = [(f"NOT FINISHED: {findings.open}", Colour.YELLOW)]
+    else:
+        colour, outcome = _outcome(findings)
+        doubt = _doubt(findings)
+        state = "SUSPECT" if doubt else "FINISHED"
+        parts = [
+            (f"{state}: {outcome}", colour if colour is Colour.RED or not doubt else Colour.YELLOW)
+        ]
+        parts += [(doubt, Colour.YELLOW)] if doubt else []
+    parts += [("simulated engine", Colour.NONE)] if simulated else []
+    return Answer(tuple(parts), after_study(findings), simulated)
+
+
+def gain_text(arm: ArmResult, study: Study) -> str:
+    """Write the difference of an arm from the reference with its bounds; empty if there is none."""
+    if arm.comparison is None:
+        return ""
+    more_is_better = study.objective.more_is_better
+    difference = Difference.from_comparison(arm.comparison, more_is_better=more_is_better)
+    return difference.text(1) if difference else ""
+
+
+def _doubt(findings: Findings) -> str:
+    """Say how many runs are SUSPECT, and their most frequent reason; empty if none is."""
     runs = list(itertools.chain.from_iterable(trial.runs.values() for trial in findings.trials))
     doubtful = [run for run in runs if run.findings.verdict == "SUSPECT"]
     if not doubtful:
-        return Answer(kind, outcome)
+        return ""
     # The name of a check is before the colon, its value after it.
     reasons = [reason for run in doubtful for reason in run.findings.reasons]
     names = Counter(reason.partition(":")[0] for reason in reasons)
     frequent = names.most_common(1)[0][0] if names else ""
     first = next((reason for reason in reasons if reason.partition(":")[0] == frequent), "")
-    doubt = f"{len(doubtful)} of {len(runs)} runs are SUSPECT"
-    shown: NoteKind = "danger" if kind == "danger" else "warning"
-    return Answer(shown, outcome, doubt, first.partition(", limit ")[0])
+    why = f": {first.partition(', limit ')[0]}" if first else ""
+    return f"finished, but {len(doubtful)} of {len(runs)} runs are SUSPECT{why}"
 
 
 def after_study(findings: Findings) -> str:
@@ -85,25 +79,37 @@ def after_study(findings: Findings) -> str:
         return f"keep the baseline{also}"
     baseline = last.arm(last.reference).planned
     change = changed_parameters(rival.planned, baseline)
-    after = ", after a repeat on an idle machine" if answer(findings).doubt else ""
+    after = ", after a repeat on an idle machine" if _doubt(findings) else ""
     return f"adopt {rival.name}{after}: {change}{also}"
 
 
-def _outcome(findings: Findings) -> tuple[NoteKind, str]:
+def _outcome(findings: Findings) -> tuple[Colour, str]:
+    study, rival = findings.study, findings.finalist
     if findings.nothing_feasible:
-        return "danger", "no arm met the limits of the study"
-    rival = findings.finalist
+        return Colour.RED, f"no arm met the limits of the study{_closest(findings)}"
     if rival is not None and rival.verdict is Verdict.AUTHORS_CHOICE:
-        return "warning", "chosen by the author, not confirmed"
+        return Colour.YELLOW, f"{rival.name}: chosen by the author, not confirmed"
     if rival is not None and findings.published:
-        return "warning", "the author's choice is not allowed by its results"
+        why = ", ".join(filter(None, (rival.verdict, rival.why)))
+        chosen = f"{rival.name} ({why})"
+        return Colour.YELLOW, f"{chosen}: the author's choice is not allowed by its results"
     if rival is not None:
-        return (
-            ("tip", "gain confirmed") if findings.confirmed else ("warning", "gain not confirmed")
-        )
+        gain = gain_text(rival, study)
+        if findings.confirmed:
+            over = f": {gain} over the baseline" if gain else ""
+            return Colour.GREEN, f"winner {rival.name}{over}, confirmed in fresh starts"
+        what = gain or ", ".join(filter(None, (rival.verdict, rival.why)))
+        return Colour.YELLOW, f"{rival.name} ({what}): gain not confirmed in fresh starts"
     if findings.published:
-        return "info", "no published result is of an arm that the study expects to win"
+        return Colour.NONE, "no published result is of an arm that the study expects to win"
     arms = itertools.chain.from_iterable(step.arms for step in findings.steps)
     if any(arm.comparison is not None for arm in arms):
-        return "info", "no arm was better than the baseline"
-    return "warning", "no arm was compared with the baseline"
+        return Colour.NONE, "no arm was better than the baseline"
+    return Colour.YELLOW, "no arm was compared with the baseline"
+
+
+def _closest(findings: Findings) -> str:
+    if findings.closest is None:
+        return ""
+    step, arm = findings.closest
+    return f"; the closest is {step.step.name}/{arm.name} ({arm.why})"

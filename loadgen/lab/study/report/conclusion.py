@@ -3,9 +3,8 @@
 import itertools
 from collections.abc import Iterator
 
-from loadgen.document import Badge, Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
+from loadgen.document import Block, Items, Line, Note, Paragraph, Span, Tone, line, prose
 from loadgen.lab.study.execute.arm_result import ArmResult
-from loadgen.lab.study.report.answer import after_study, answer
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
     TONES,
@@ -17,7 +16,6 @@ from loadgen.lab.study.report.arm_text import (
 )
 from loadgen.lab.study.report.findings_text import shortfall
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.report.sections import next_step
 from loadgen.util.number_format import first_of, percent, plural, signed
 
 COMMAND = "Serving Command"
@@ -26,13 +24,10 @@ MAX_RUNS = 3  # that are named of each reason
 
 
 def warnings(model: ReportModel) -> Iterator[Block]:
-    """Yield the answer, and the notes about results of limited value."""
+    """Yield the notes about results of limited value."""
     if any(run.findings.simulated for run in model.runs):
         text = "These numbers describe loadgen's simulator, not a real server."
         yield Note("danger", "SIMULATED ENGINE", (Paragraph.of(text),))
-    found = answer(model.findings)
-    yield Badge(found.kind, line(found.text))
-    yield from next_step.blocks(after_study(model.findings))
     if model.published:
         text = (
             "These results are imported, one run of each arm on each workload. Differences have no "

@@ -7,79 +7,86 @@ kept a study from its decisions when the budget was spent.
 import itertools
 import math
 import statistics
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from loadgen.config.target import SIMULATOR
-from loadgen.document import Note, Paragraph, Table, terminal_writer
+from loadgen.document import Block, Document, Note, Paragraph, Table, cell, prose, terminal_writer
 from loadgen.lab.study.execute import publications
-from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.execute.disturbance import disturbance
 from loadgen.lab.study.execute.findings import BUDGET, Findings, StepResult
 from loadgen.lab.study.execute.trial import Trial
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
-from loadgen.lab.study.report.answer import after_study, answer
+from loadgen.lab.study.report.answer import answer, gain_text
+from loadgen.lab.study.report.arm_text import changed_parameters
 from loadgen.lab.study.spec.study import METRICS, Study
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.report import load_line
-from loadgen.report.console import USUAL_WIDTH
-from loadgen.report.sections import next_step
-from loadgen.report.sections.verdict import SIMULATED
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
 from loadgen.stats.variance import Noise
 from loadgen.util.machine import MAX_STOLEN_SHARE, max_others_cores
 from loadgen.util.number_format import brief, duration, fixed, percent, plural, value_range
+from loadgen.util.terminal_text import PLAIN, Screen
 
 TWICE = " (twice min_effect: no arm has gained more than min_effect so far)"
 MEASURED = " (the largest so far)"
 NOT_CONFIRMED = "not run: results of the baseline, and of the arm that the author chose"
 
 
-def as_text(findings: Findings, columns: int = USUAL_WIDTH) -> Iterator[str]:
-    """Yield what was studied and the findings step by step, in lines of so many columns, and the
-    conclusion.
-    """
+def as_text(findings: Findings, screen: Screen = PLAIN) -> str:
+    """Write the answer of a study, the findings step by step, and what it would take to finish."""
     study = findings.study
-    metric = f"{study.objective.metric} ({METRICS[study.objective.metric].text})"
+    blocks: list[Block] = [
+        step_block(step, study, published=findings.published) for step in findings.steps
+    ]
+    blocks += map(Paragraph.of, shortfall(findings))
+    document = Document(title(study), tuple(blocks), (answer(findings),), about(study))
+    return terminal_writer.report(document, screen)
+
+
+def title(study: Study) -> str:
+    """Name a study: by the title of its report, else with its metric, workload and engines."""
+    objective = study.objective
     engines = ", ".join(study.engines)
-    about = f"Study {study.name}: {metric} on the workload {study.objective.workload}; {engines}"
-    opening = [Paragraph.of(about), Paragraph.of(_load(study))]
-    if SIMULATOR in study.engines:
-        opening.append(Paragraph.of(SIMULATED))
-    yield from terminal_writer.lines(opening, columns)
-    yield ""
-    for step in findings.steps:
-        yield from step_lines(step, study, columns, published=findings.published)
-        yield ""
-    yield from conclusion(findings)
-    yield from terminal_writer.lines(list(next_step.blocks(after_study(findings))), sys.maxsize)
+    metric = f"{objective.metric} on {objective.workload}"
+    return study.report.title or f"Study {study.name}: {metric}; {engines}"
 
 
-def _load(study: Study) -> str:
-    """Describe the load of the workload that decides."""
-    name = study.objective.workload
-    return f"Load of {name}: {load_line.requested(loads(study)[name])}"
+def about(study: Study) -> str:
+    """Say what the metric is, and describe the load of the workload that decides."""
+    objective = study.objective
+    aim = "more" if objective.more_is_better else "less"
+    load = load_line.requested(loads(study)[objective.workload])
+    metric = f"{objective.metric}: {METRICS[objective.metric].text}; {aim} is better"
+    return f"{metric}. Load of {objective.workload}: {load}"
 
 
-def step_lines(
-    step: StepResult, study: Study, columns: int = USUAL_WIDTH, *, published: bool = False
-) -> Iterator[str]:
-    """Yield the arms of a step, its noise, and what was done about disturbed starts."""
+def step_block(step: StepResult, study: Study, *, published: bool = False) -> Note:
+    """List the arms of a step and what each changes, its noise, and what was done about disturbed
+    starts.
+    """
     remark = step.open or (NOT_CONFIRMED if step.step.kind == CONFIRMATION and published else "")
     title = f"{step.step.name}{f' ({remark})' if remark else ''}"
-    arms = Table.of(("", ""), ((arm.name, arm_line(arm, study)) for arm in step.arms))
+    rows = ((arm.name, cell(prose(_change(arm, step))), arm_line(arm, study)) for arm in step.arms)
     texts = filter(None, (*noise_lines(step), disturbance_text(step, study.objective.workload)))
-    note = Note("note", title, (arms, *(Paragraph.of(text) for text in texts)))
-    yield from terminal_writer.lines((note,), columns)
+    arms = Table.of(("", "", ""), rows)
+    return Note("note", title, (arms, *(Paragraph.of(text) for text in texts)))
+
+
+def _change(arm: ArmResult, step: StepResult) -> str:
+    """Say what an arm changes of the reference of its step."""
+    names = [other.name for other in step.arms]
+    if step.reference not in names or arm.name == step.reference:
+        return ""
+    return changed_parameters(arm.planned, step.arm(step.reference).planned)
 
 
 def arm_line(arm: ArmResult, study: Study) -> str:
     """Return the verdict and the values of an arm in one line."""
     parts = [str(arm.verdict) + (f" {arm.why}" if arm.verdict is Verdict.SAME_AS else "")]
-    if gain := _gain(arm, study):
+    if gain := gain_text(arm, study):
         parts.append(gain)
     if arm.values:
         middle = statistics.geometric_mean(arm.values)
@@ -108,41 +115,6 @@ def noise_lines(step: StepResult) -> Iterator[str]:
             f"planned to detect effects of {percent(step.least_effect, 1)} or more, by the noise "
             "of earlier steps"
         )
-
-
-def _gain(arm: ArmResult, study: Study) -> str:
-    if arm.comparison is None:
-        return ""
-    difference = Difference.from_comparison(
-        arm.comparison, more_is_better=study.objective.more_is_better
-    )
-    return difference.text(1) if difference else ""
-
-
-def conclusion(findings: Findings) -> Iterator[str]:
-    """Yield the conclusion, as far as there is one."""
-    found = answer(findings)
-    sentence = f"{found.text[0].upper()}{found.text[1:]}"
-    rival = findings.finalist
-    if findings.open:
-        yield sentence
-        yield from shortfall(findings)
-    if findings.nothing_feasible and findings.closest is not None:
-        step, arm = findings.closest
-        unmet = "No arm met the limits of the study so far" if findings.open else sentence
-        yield f"{unmet}; the closest is {step.step.name}/{arm.name} ({arm.why})"
-    if findings.open or findings.nothing_feasible or findings.confirmation is None:
-        return
-    if rival is None:
-        yield sentence
-    elif gain := _gain(rival, findings.study):
-        gained = f"{gain} over the baseline, in fresh starts of both"
-        yield f"Winner {rival.name}: {gained}: {found.text}"
-    elif rival.verdict is Verdict.AUTHORS_CHOICE:
-        yield f"{rival.name}: {found.text}"
-    else:
-        why = ", ".join(filter(None, (rival.verdict, rival.why)))
-        yield f"{rival.name} ({why}): {found.text}"
 
 
 def as_json(findings: Findings, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from loadgen.document import (
 )
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.plan.plan import NOISE
-from loadgen.lab.study.report import arm_text, tables
+from loadgen.lab.study.report import arm_text, findings_text, tables
 from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
@@ -62,8 +62,14 @@ def document(model: ReportModel, charts: Mapping[str, Drawing]) -> Document:
         *results(model),
         *_tail(model, charts),
     ]
-    title = f"{study.report.title or study.name}: {answer(model.findings).headline}"
-    return Document(title, tuple(blocks), _origin(model))
+    found = answer(model.findings)
+    return Document(
+        findings_text.title(study),
+        tuple(blocks),
+        (found,),
+        findings_text.about(study),
+        _origin(model),
+    )
 
 
 def _origin(model: ReportModel) -> str:

@@ -212,7 +212,7 @@ def _described(load: RunSettings) -> str:
     parts = [
         data,
         plural(load.num_prompts, "request") if load.num_prompts else f"{load.duration:g} s",
-        *([f"{load.request_rate:g} requests/s"] if math.isfinite(load.request_rate) else []),
+        *([f"{load.request_rate:g} req/s"] if math.isfinite(load.request_rate) else []),
         *([f"at most {load.max_concurrency} in flight"] if load.max_concurrency else []),
     ]
     return ", ".join(parts)

@@ -10,6 +10,7 @@ from typing import Any
 
 from loadgen.config import slo
 from loadgen.document import Block, Items, Note, Paragraph, Table, line, terminal_writer
+from loadgen.document.terminal_writer import width
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate import aiperf, guidellm, sglang, vllm
 from loadgen.lab.tools.emulate.recorded_run import RecordedRun
@@ -24,7 +25,6 @@ from loadgen.lab.tools.emulate.tool import (
     View,
 )
 from loadgen.metrics.records.file import RecordFile
-from loadgen.report.console import width
 from loadgen.runner.run_result import Result, from_records
 from loadgen.util.number_format import to_ms
 from loadgen.util.terminal_text import PLAIN, Screen
