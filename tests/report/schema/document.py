@@ -22,6 +22,7 @@ BEGIN, END = (
 )
 UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
 DEFS = SCHEMA["$defs"]
+LEVELS = 2  # types that far below a run or a series have a section; the schema alone has the others
 SGLANG = {field.name for field in fields(SglangNumbers)}  # the schema alone says what they mean
 MERGED = "numbers"  # a part of `run` and of `brief`, described once
 # What null says of most values, as the page says once for all.
@@ -52,7 +53,25 @@ def written() -> str:
     earlier type is named there alone.
     """
     first: dict[Row, str] = {}
-    return "\n\n".join(section(name, first) for name in DEFS)
+    return "\n\n".join(section(name, first) for name in DEFS if name in SHOWN)
+
+
+def levels() -> dict[str, int]:
+    """Count by how many other types each type is below a run or a series, at the least."""
+    found, todo = {}, [(name, 0) for name in named({**SCHEMA, "$defs": {}})]
+    for name, level in todo:  # it grows
+        if name not in found:
+            found[name] = level
+            todo += [(other, level + 1) for other in named(DEFS[name])]
+    return found
+
+
+def named(node: dict[str, Any]) -> list[str]:
+    """The types to which a part of the schema refers."""
+    return re.findall(r"'#/\$defs/(\w+)'", str(node))
+
+
+SHOWN = {name for name, level in levels().items() if level <= LEVELS}
 
 
 def section(name: str, first: dict[Row, str]) -> str:
@@ -150,7 +169,9 @@ def kind(value: dict[str, Any]) -> str:
     """What a value may be, in words; with a question mark, also null."""
     if "$ref" in value:
         name = value["$ref"].split("/")[2]
-        return f"[{name}](#{name})" if value["$ref"].count("/") == 2 else kind(resolved(value))
+        if value["$ref"].count("/") > 2:
+            return kind(resolved(value))
+        return f"[{name}](#{name})" if name in SHOWN else name
     if "enum" in value:
         return ", ".join(f"`{each}`" for each in value["enum"])
     if "const" in value:
