@@ -1,6 +1,7 @@
 """Lies: what load generators have been seen to do, and what of loadgen's notices it."""
 
 from bench.mutants.compare_lies import COMPARE_LIES
+from bench.mutants.exchange_lies import EXCHANGE_LIES
 from bench.mutants.mutant import Check, Edit, Mutant, Test
 from bench.mutants.report_lies import REPORT_LIES
 
@@ -450,4 +451,5 @@ LIES = (
     ),
     *COMPARE_LIES,
     *REPORT_LIES,
+    *EXCHANGE_LIES,
 )  # fmt: skip
