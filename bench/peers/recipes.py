@@ -85,6 +85,8 @@ sglang = Recipe(
 guidellm = Recipe("guidellm", ((TORCH,), ("guidellm==0.8.1",)))
 aiperf = Recipe("aiperf", (("aiperf==0.13.0",),))
 inference_perf = Recipe("inference-perf", (("inference-perf==0.7.0",),), python="3.12")
+# The reader of AIPerf's files alone: it needs nothing else of its packages.
+kneebench = Recipe("kneebench", (("pyyaml",), ("--no-deps", "kneebench==0.1.0a1")))
 evalscope = Recipe("evalscope", (("evalscope[perf]==1.14.1",),))
 
 

@@ -31,7 +31,10 @@ Value = str | float | bool | None
 FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 STATISTICS = ("p50", "p90", "p99", "max")
 # Keys of a result that are no columns.
-NESTED = ("steady_state", "spec_decode_per_position_acceptance_rates", "rps_change_events")
+NESTED = (
+    *("steady_state", "spec_decode_per_position_acceptance_rates", "rps_change_events"),
+    *("benchmark_start_time_unix", "benchmark_end_time_unix"),
+)
 # vLLM's keys, as they stand in a result of tokens.
 VLLM_COLUMNS = (
     *(name for name in SCALARS if name not in (*RAMP, *SEQUENCE_KEYS, *NESTED)),

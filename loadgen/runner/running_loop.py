@@ -15,7 +15,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.trailer import RunTrailer, WorkerReport
 from loadgen.runner.loop_stages import Ready
 from loadgen.util import garbage_collection
-from loadgen.util.clock import clock_for, now_ns
+from loadgen.util.clock import clock_for, now_ns, unix_ns
 from loadgen.util.scheduling import separate_cores
 from loadgen.util.tasks import background_tasks, repeat
 from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
@@ -128,6 +128,7 @@ class RunningLoop:
             client=client,
             schedule_sha256=prepared.schedule.sha256,
             cache_warmed=prepared.cache_warmed,
+            start_unix_ns=unix_ns(self.recorder.start_ns),
         )
         return RunTrailer(
             workers=(report,),

@@ -8,7 +8,7 @@ import time
 import pytest
 import uvloop
 
-from loadgen.util.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
+from loadgen.util.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns, unix_ns
 
 MS = 1_000_000
 HOUR = 3600 * 1000 * MS
@@ -185,3 +185,17 @@ def test_a_lack_of_file_descriptors_is_said(loop):
             TimerfdAlarm(loop, loop.stop)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_time_since_1970_lies_between_two_readings_of_that_clock():
+    before, monotonic_ns, after = time.time_ns(), now_ns(), time.time_ns()
+    assert before - MS <= unix_ns(monotonic_ns) <= after + MS
+    assert unix_ns(monotonic_ns + HOUR) == pytest.approx(unix_ns(monotonic_ns) + HOUR, abs=MS)
+
+
+def test_the_closest_pair_of_readings_counts(monkeypatch):
+    monotonic = iter([0, 900, 1000, 1002, *range(2000, 2000 + 900 * 14, 900)])
+    real = iter([7_000_000, 5_000_001, *[9_000_000] * 7])
+    monkeypatch.setattr("loadgen.util.clock.now_ns", lambda: next(monotonic))
+    monkeypatch.setattr("time.time_ns", lambda: next(real))
+    assert unix_ns(1001) == 5_000_001

@@ -102,6 +102,11 @@ def test_other_names_are_given_as_columns(read):
     assert [row["timestamp"] for row in rows] == [0, 2000]
 
 
+def test_log_of_another_api_is_refused_with_the_flag_that_names_it(read):
+    with pytest.raises(BadInput, match=r"a body without messages in 1 of 1 lines; give .*backend"):
+        read({"ts": S, "body": {"prompt": "Once"}})
+
+
 def test_log_without_a_request_is_refused_with_the_reason(read):
     with pytest.raises(BadInput, match="no request: no time in 2 of 2 lines; name its fields"):
         read({"at": S, "body": BODY}, {"at": S, "body": BODY})

@@ -27,6 +27,8 @@ class WorkerReport(Struct, frozen=True, kw_only=True):
         lost: How the worker died, as in "was killed by signal 9"; None where it came to its end.
         cache_warmed: Requests that succeeded before the clock started, to warm the server's prefix
             cache up.
+        start_unix_ns: When the clock started, ns since 1970; None where it died before it could
+            say.
     """
 
     number: int = 0
@@ -35,6 +37,7 @@ class WorkerReport(Struct, frozen=True, kw_only=True):
     host: str | None = None
     lost: str | None = None
     cache_warmed: int = 0
+    start_unix_ns: int | None = None
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

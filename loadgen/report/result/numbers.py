@@ -75,6 +75,10 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         "Seconds from the first send until the last request has ended, including a request that "
         "found no server; 0 if nothing was sent.",
     ]
+    benchmark_start_time_unix: Annotated[
+        float | UnsetType, "The first send, s since 1970; missing where it is unknown."
+    ] = UNSET
+    benchmark_end_time_unix: Annotated[float | UnsetType, "The same, and `duration` later."] = UNSET
     completed: Annotated[int, "Requests that succeeded."]
     failed: Annotated[int, "Requests that failed; without those that ended as `cancelled`."]
     total_input_tokens: Annotated[
@@ -314,9 +318,24 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             raise ValueError(str(error)) from error
 
 
+def _window(run: RunData) -> dict[str, float]:
+    """Return from when until when requests were under way, s since 1970, if that is known."""
+    snapshot = run.snapshot
+    was_sent = snapshot.sent >= 0
+    clocks = (worker.start_unix_ns for worker in run.trailer.workers)
+    start_unix_ns = next((start_ns for start_ns in clocks if start_ns is not None), None)
+    if start_unix_ns is None or not was_sent.any():
+        return {}
+    start_s = (start_unix_ns + int(snapshot.sent[was_sent].min())) / NS_PER_S
+    return {
+        "benchmark_start_time_unix": start_s,
+        "benchmark_end_time_unix": start_s + wall_ns(snapshot) / NS_PER_S,
+    }
+
+
 def _of_some_runs(run: RunData) -> dict[str, Any]:
-    """Compute what only some runs have: a ramp, probes, speculative decoding."""
-    fields: dict[str, Any] = {}
+    """Compute what only some runs have: times since 1970, a ramp, probes, speculative decoding."""
+    fields: dict[str, Any] = _window(run)
     settings = run.settings
     if settings.ramp_up_strategy is not None:
         fields |= {name: getattr(settings, name) for name in RAMP}

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload import endpoints
 from loadgen.workload.datasets.prompt_rows import TIME, RowFile
@@ -75,9 +75,18 @@ class GatewayLog:
         if not times_ns:
             (most, count), *_ = self.left_out.most_common(1)
             problem = f"{path} has no request: {most} in {count:,} of {self.lines:,} lines"
-            raise BadInput(LOG, problem, "name its fields: --trace-column time=NAME body=NAME")
+            remedy = "name its fields: --trace-column time=NAME body=NAME"
+            if most == self._other_api:
+                remedy = (
+                    f"give {setting.backend} openai-chat, openai or anthropic, as they were sent"
+                )
+            raise BadInput(LOG, problem, remedy)
         self._order = sorted(times_ns, key=times_ns.__getitem__)
         self._times_ns = times_ns
+
+    @property
+    def _other_api(self) -> str:
+        return f"a body without {self._asked}"
 
     @property
     def count(self) -> int:
@@ -118,7 +127,7 @@ class GatewayLog:
         if body is None:
             raise LeftOut("no body")
         if not body.get(self._asked):
-            raise LeftOut(f"a body without {self._asked}")
+            raise LeftOut(self._other_api)
         return body
 
     def _time_ns(self, line: Mapping[str, Any]) -> int:

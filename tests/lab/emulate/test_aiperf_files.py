@@ -12,9 +12,13 @@ import orjson
 import pytest
 
 from loadgen.cli.main import dispatch
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
 from loadgen.lab.tools import tool_result
 from loadgen.lab.tools.emulate import aiperf_files, compare
+from tests.helpers.compared_runs import kept
 from tests.helpers.counted_run import COUNT, FAILED, counted_run
+from tests.helpers.run_facts import due_at, failed, steady
 from tests.helpers.source import ROOT
 
 RECORDED = ROOT / "tests" / "qa" / "peers" / "recorded" / "aiperf" / "profile_export_aiperf.json"
@@ -128,3 +132,14 @@ def test_other_tools_have_no_files(
 ) -> None:
     assert dispatch(["report", str(counted_run(tmp_path / "run.jsonl")), *flags]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_request_that_the_client_ended_is_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    records = [steady(0, n=3), failed(1, Outcome.DISCONNECTED, due=100, detail="left")]
+    kept(path, records, due_at(0, 100), RunSettings(num_prompts=2).checked())
+    aiperf_files.write(str(path), str(tmp_path))
+    lines = (tmp_path / aiperf_files.REQUESTS).read_text().splitlines()
+    _, line = map(json.loads, lines)
+    assert line["metadata"]["was_cancelled"]
+    assert line["error"] == {"code": None, "type": "RequestCancellationError", "message": "left"}

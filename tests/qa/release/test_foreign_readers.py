@@ -57,6 +57,33 @@ def test_aiperf_reads_its_files(tmp_path: Path) -> None:
     assert told["rows"] == told["count"] + told["failed"]
 
 
+KNEEBENCH = """
+import json, sys
+from pathlib import Path
+from kneebench.loadgen.aiperf.parse import parse_point
+
+point = parse_point(Path(sys.argv[1]))
+ok = [each for each in point.profiling_requests() if each.ok]
+print(json.dumps({
+    "ok": len(ok),
+    "failed": len(point.requests) - len(ok),
+    "ttft_p99": point.stat("time_to_first_token", "p99"),
+    "mean_ttft": sum(each.ttft_ms for each in ok) / len(ok),
+}))
+"""
+
+
+def test_kneebench_reads_the_files_of_aiperf(tmp_path: Path) -> None:
+    records, folder = counted_run(tmp_path / "run.jsonl"), tmp_path / "artifacts"
+    assert dispatch(["report", str(records), "--as", "aiperf", "--to", str(folder)]) == 0
+    summary = json.loads((folder / "profile_export_aiperf.json").read_text())
+    told = read_by(made(recipes.kneebench, recipes.FOLDER), KNEEBENCH, str(folder))
+    assert told["ok"] == summary["request_count"]["avg"]
+    assert told["failed"] == summary["error_request_count"]["avg"]
+    assert told["ttft_p99"] == summary["time_to_first_token"]["p99"]
+    assert told["mean_ttft"] == pytest.approx(summary["time_to_first_token"]["avg"])
+
+
 INFERENCE_PERF = """
 import json, sys
 from pathlib import Path

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import Cause
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate import tool
 from loadgen.lab.tools.emulate.aiperf import AIPERF, Records, records_of
@@ -28,6 +29,7 @@ SUMMARY, REQUESTS = "profile_export_aiperf.json", "profile_export.jsonl"
 AIPERF_VERSION, SCHEMA_VERSION = "0.13.0", "1.4"  # whose readers take the files
 PERCENTILES = (1, 5, 10, 25, 50, 75, 90, 95, 99)
 MS, TOKENS, REQUEST_UNIT, SECONDS = "ms", "tokens", "requests", "sec"
+CANCELLED = "RequestCancellationError"  # its type of a request that the client has ended
 WORKER = "loadgen"  # in place of the id of one of AIPerf's processes
 Metrics = dict[str, dict[str, Any]]
 
@@ -105,16 +107,10 @@ class _Export:
                     "worker_id": WORKER,
                     "record_processor_id": WORKER,
                     "benchmark_phase": "profiling",
-                    "was_cancelled": record.outcome is Outcome.CANCELLED,
+                    "was_cancelled": _was_cancelled(record),
                 },
                 "metrics": self._of_request(number, place - 1) if is_included else {},
-                "error": None
-                if is_included
-                else {
-                    "code": record.status or None,
-                    "type": str(record.outcome),
-                    "message": record.detail or str(record.outcome),
-                },
+                "error": None if is_included else _error(record),
             }
 
     def summary(self, verdict: str) -> dict[str, Any]:
@@ -201,18 +197,27 @@ class _Export:
         return metrics
 
     def _errors(self) -> list[dict[str, Any]]:
-        counts = Counter[tuple[int, str, str]]()
+        counts = Counter[bytes]()
         for record, is_included in zip(self._file, self._records.included, strict=True):
             if record.sent and not is_included:
-                message = record.detail or str(record.outcome)
-                counts[record.status, str(record.outcome), message] += 1
+                counts[orjson.dumps(_error(record))] += 1
         return [
-            {
-                "error_details": {"code": code or None, "type": kind, "message": message},
-                "count": count,
-            }
-            for (code, kind, message), count in counts.most_common()
+            {"error_details": orjson.loads(error), "count": count}
+            for error, count in counts.most_common()
         ]
+
+
+def _was_cancelled(record: Record) -> bool:
+    """Whether the client ended the request: its user had left, or the run was over."""
+    return record.outcome is not None and record.outcome.cause in (Cause.USER, Cause.RUN)
+
+
+def _error(record: Record) -> dict[str, Any]:
+    return {
+        "code": record.status or None,
+        "type": CANCELLED if _was_cancelled(record) else str(record.outcome),
+        "message": record.detail or str(record.outcome),
+    }
 
 
 def _distribution(values: Floats, unit: str) -> dict[str, Any] | None:
