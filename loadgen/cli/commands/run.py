@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loadgen.runner.server import Server
 
 MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
-UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
+UNITS = {"request_rate": "req/s", "max_concurrency": "requests in flight"}
 
 
 def main(argv: list[str]) -> int:

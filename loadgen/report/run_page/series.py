@@ -25,7 +25,7 @@ from loadgen.document import (
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
-from loadgen.report.sections import CLOCKS
+from loadgen.report.sections import CLOCKS, verdict
 from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import (
     FEW_VALUES,
@@ -39,7 +39,7 @@ from loadgen.report.series import (
     table,
     word,
 )
-from loadgen.report.series_answer import answer, load, remarks, title
+from loadgen.report.series_answer import answer, is_simulated, load, remarks, title
 from loadgen.util.number_format import fixed, in_table, percent, plural
 
 RATES = {
@@ -124,6 +124,8 @@ def _short(runs: Series, *, is_brief: bool) -> Iterator[Block]:
     notes = list(remarks(runs))
     if has_marks(shown):
         notes.insert(0, FEW_VALUES)
+    if is_simulated(runs):
+        notes.append(verdict.SIMULATED)
     yield from map(Paragraph.of, notes)
 
 

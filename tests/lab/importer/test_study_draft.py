@@ -101,7 +101,8 @@ def test_the_command_writes_the_study_and_says_what_to_do_next(
     assert f"loadgen import s.yaml {page} places" in out
     assert dispatch(["tune", "plan", "s.yaml"]) == 0
     assert dispatch(["import", "s.yaml", page]) == 0
-    assert capsys.readouterr().out.endswith("IMPORTED: 15 results into qwen3-14b-h100.published\n")
+    answer = "IMPORTED: 15 results into qwen3-14b-h100.published"
+    assert f"\n{answer}\nnext: read what the results show: " in capsys.readouterr().out
     assert dispatch(make) == 2
     assert "--make-study: s.yaml exists; name a new file" in capsys.readouterr().err
     assert dispatch([*make, page]) == 2

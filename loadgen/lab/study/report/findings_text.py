@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from loadgen.config.target import SIMULATOR
 from loadgen.document import Block, Document, Note, Paragraph, Table, cell, prose, terminal_writer
 from loadgen.lab.study.execute import publications
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
@@ -23,6 +24,7 @@ from loadgen.lab.study.report.arm_text import changed_parameters
 from loadgen.lab.study.spec.study import METRICS, Study
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.report import load_line
+from loadgen.report.sections.verdict import SIMULATED
 from loadgen.stats import group_sequential
 from loadgen.stats.group_sequential import Plan
 from loadgen.stats.variance import Noise
@@ -42,6 +44,7 @@ def as_text(findings: Findings, screen: Screen = PLAIN) -> str:
         step_block(step, study, published=findings.published) for step in findings.steps
     ]
     blocks += map(Paragraph.of, shortfall(findings))
+    blocks += [Paragraph.of(SIMULATED)] if SIMULATOR in study.engines else []
     document = Document(title(study), tuple(blocks), (answer(findings),), about(study))
     return terminal_writer.report(document, screen)
 
