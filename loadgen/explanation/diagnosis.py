@@ -87,6 +87,8 @@ class Diagnosis(Struct, frozen=True):
         named: dict[str, NamedCause] = {}
         for name, ms, where in found:
             cause = CAUSES[name]
+            if len(named) == MOST:
+                break
             is_known = {"counts": True, "parts": is_explained, "steps": self.costs is not None}
             if name in named or not is_known[cause.rests_on]:
                 continue
@@ -102,7 +104,7 @@ class Diagnosis(Struct, frozen=True):
                 advice=INSTEAD if is_bad else advice(cause, self.words.knobs),
                 predicted=None if is_bad else predicted,
             )
-        return list(named.values())[:MOST]
+        return list(named.values())
 
     def _predicted(self, name: str) -> PredictedChange | None:
         if self.costs is None or self.arrivals is None:
@@ -118,7 +120,7 @@ class Diagnosis(Struct, frozen=True):
             "client-cap": mean["cap"],
             "client-late": mean["client"] + stalls["client-late"],
             "connect": mean["connect"],
-            self._front(): mean["outside"] - USUAL_OUTSIDE_MS,
+            self._front(): mean["outside"] - USUAL_OUTSIDE_MS - self._first_bundle_ms(),
             "prefill-own": mean["prompt"] - OWN_STEP * self.step_ms,
             "prefill-others": prompts_ms + stalls["prefill-others"],
             "decode-batch": batch_ms,
@@ -137,41 +139,47 @@ class Diagnosis(Struct, frozen=True):
         """What makes the slowest requests slow, where the mean does not show it; with stalls, a
         wait for the first token may be one of them.
         """
+        found = self._of_stalls()
+        stalled = stalled or bool(found)
         bands = self.parts.bands()
         (_, usual), (_, slowest) = bands["p50"], bands["p99"]
         whole_ms = sum(slowest.values()) - sum(usual.values())
-        found: list[tuple[str, float]] = []
-        if whole_ms >= max(TAIL_MS, TAIL_SHARE * sum(usual.values())):
-            causes = {
-                "cap": "client-cap",
-                "client": "client-late",
-                "connect": "connect",
-                "outside": self._front(),
-                "queue": queue,
-                "prompt": "prefill-own",
-                "engine_stall": "engine-pause",
-                "path_stall": "path-stall",
-            }
-            if stalled:
-                del causes["queue"]
-            for part, name in causes.items():
-                least_ms = max(TAIL_SHARE * whole_ms, TAIL_MS)
-                if part in ("queue", "prompt"):
-                    least_ms = max(least_ms, self._step_wait_ms())
-                is_rare = part in OF_PARTS and self._is_rare(OF_PARTS[part])
-                if slowest[part] - usual[part] >= least_ms and not is_rare:
-                    found.append((name, slowest[part] - usual[part]))
-        if self.gaps is not None:
-            lasted = {
-                kind: float(self.gaps.length_ms[self.gaps.kind == kind].sum())
-                for kind in OF_STALLS
-                if not self._is_rare(kind)
-            }
-            if lasted:
-                kind = max(lasted, key=lasted.__getitem__)
-                lengths = self.gaps.length_ms[self.gaps.kind == kind]
-                found.append((OF_STALLS[kind], float(np.median(lengths))))
+        if whole_ms < max(TAIL_MS, TAIL_SHARE * sum(usual.values())):
+            return found
+        causes = {
+            "cap": "client-cap",
+            "client": "client-late",
+            "connect": "connect",
+            "outside": self._front(),
+            "queue": queue,
+            "prompt": "queue-prefill" if self.is_budget_small else "prefill-own",
+            "engine_stall": "engine-pause",
+            "path_stall": "path-stall",
+        }
+        for part, name in causes.items():
+            more_ms = slowest[part] - usual[part]
+            least_ms = max(TAIL_SHARE * whole_ms, TAIL_MS)
+            if part in ("queue", "prompt"):
+                least_ms = max(least_ms, self._step_wait_ms())
+            is_chance = part in OF_PARTS and self._is_rare(OF_PARTS[part])
+            may_be_stall = stalled and part in ("queue", "outside")
+            if more_ms >= least_ms and not is_chance and not may_be_stall:
+                found.append((name, more_ms))
         return found
+
+    def _of_stalls(self) -> list[tuple[str, float]]:
+        """The kind of stall that lasted longest, with its median; nothing where stalls are rare."""
+        if self.gaps is None:
+            return []
+        lengths = {
+            kind: self.gaps.length_ms[self.gaps.kind == kind]
+            for kind in OF_STALLS
+            if not self._is_rare(kind)
+        }
+        if not lengths:
+            return []
+        kind = max(lengths, key=lambda kind: float(lengths[kind].sum()))
+        return [(OF_STALLS[kind], float(np.median(lengths[kind])))]
 
     def _is_rare(self, kind: Stall) -> bool:
         """Whether stalls of a kind may be chance."""
@@ -212,6 +220,11 @@ class Diagnosis(Struct, frozen=True):
         if self.words.queue_ms is not None and self.words.prefill_ms is not None:
             in_server_ms = self.words.ttft_ms - self.words.queue_ms - self.words.prefill_ms
         return "front-path" if path_ms > in_server_ms else "front-server"
+
+    def _first_bundle_ms(self) -> float:
+        """How long the first token waits for those that come with it."""
+        together = 1.0 if self.arrivals is None else self.arrivals.tokens_together
+        return (together - 1) * self.token_ms if together >= MAX_TOGETHER else 0.0
 
     def _bundling_ms(self) -> float:
         """How long tokens waited for others of their arrival, ms a request."""
