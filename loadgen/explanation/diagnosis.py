@@ -19,6 +19,7 @@ from loadgen.util.number_format import latency
 
 MOST = 3  # causes that are named
 LEAST_SHARE, LEAST_MS = 0.06, 8.0  # of the mean E2EL, that a cause of the mean costs
+STEPS_SHARE = 0.12  # the same of prompts and streams of others, which every busy server has
 TAIL_SHARE, TAIL_MS = 0.5, 20.0  # of what sets the slowest requests apart
 STEPS_WAITED = 2.5  # longest waits for a running step, in steps with the longest usual prompt
 LEAST_STALLS, STALLED = 5, 0.03  # long gaps, and as a share of the requests
@@ -75,12 +76,10 @@ class Diagnosis(Struct, frozen=True):
         """
         queue, queue_evidence = queue_kind(self.requests, self.arrivals, self.gaps, self.words)
         costs_ms = self._costs_ms(queue)
-        least_ms = max(LEAST_SHARE * float(self.requests.e2el_ms.mean()), LEAST_MS)
-        first_ms = max(FIRST_SHARE * float(self.parts.total.mean()) * MS, TAIL_MS)
         found = [
             (name, ms, "mean")
             for name, ms in sorted(costs_ms.items(), key=_rank(costs_ms))
-            if ms >= (min(least_ms, first_ms) if name in BEFORE_FIRST else least_ms)
+            if ms >= self._least_ms(name)
         ]
         stalled = not {name for name, _, _ in found}.isdisjoint(OF_STALLS.values())
         found += [(name, ms, "tail") for name, ms in self._of_tail(queue, stalled=stalled)]
@@ -105,6 +104,17 @@ class Diagnosis(Struct, frozen=True):
                 predicted=None if is_bad else predicted,
             )
         return list(named.values())
+
+    def _least_ms(self, name: str) -> float:
+        """What a cause of the mean costs at least."""
+        e2el_ms = float(self.requests.e2el_ms.mean())
+        if CAUSES[name].rests_on == "steps":
+            return max(STEPS_SHARE * e2el_ms, LEAST_MS)
+        least_ms = max(LEAST_SHARE * e2el_ms, LEAST_MS)
+        if name in BEFORE_FIRST:
+            first_ms = float(self.parts.total.mean()) * MS
+            return min(least_ms, max(FIRST_SHARE * first_ms, TAIL_MS))
+        return least_ms
 
     def _predicted(self, name: str) -> PredictedChange | None:
         if self.costs is None or self.arrivals is None:
