@@ -14,13 +14,14 @@ from loadgen.util.number_format import SHARE, in_ms, plural, value_range
 SLACK_NS, SLACK_SHARE = 5e6, 0.05
 BELOW_NS, BELOW_SHARE = 1e6, 0.01  # what clocks and rounding can make of it
 MAX_APART = Bound(0.001, SHARE)
-ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
+ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS, OVERLONG = (
     "metrics missing",
     "other clients",
     "TTFT above the server's",
     "token before the server's",
     "tokens differ from the server's",
     "server counters reset",
+    "server times too long",
 )
 
 
@@ -82,7 +83,17 @@ def consistency(run: RunData) -> list[Check]:
         )
         count = run.telemetry.restarts
         restarts = NONE.check(RESTARTS, count, "during the run", advice)
-    return [restarts, _sooner(run), _tokens(run)]
+    return [restarts, _sooner(run), _tokens(run), _overlong(run)]
+
+
+def _overlong(run: RunData) -> Check:
+    """The server cannot have spent more time on a request than passed here."""
+    said = sum(run.snapshot.said_times.values())
+    if not said:
+        return inapplicable(OVERLONG, "the server says no times of requests")
+    advice = "do not read what the server says of its times: they are wrong, or of other requests"
+    about = f"of {plural(said, 'request')} with times of the server"
+    return NONE.check(OVERLONG, run.snapshot.counters["overlong_times"], about, advice)
 
 
 def _sooner(run: RunData) -> Check:

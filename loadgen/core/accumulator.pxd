@@ -41,7 +41,7 @@ cdef class Tally:
     cdef Latency itl
     # sums over many streams for days exceed 64 bits
     cdef readonly uint128 sojourn_ns, stream_ns, decode_ns
-    cdef readonly int64_t early, late_connections, window_filled, disordered
+    cdef readonly int64_t early, late_connections, window_filled, disordered, overlong_times
     cdef readonly int64_t lost_token_events, broken_off, never_due
     cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted
     cdef readonly int64_t input_tokens

@@ -231,6 +231,8 @@ cdef class Tally:
             self._add_input(record)
             self._add_output(record)
             self._add_end(record)
+            if record.times.by:
+                self.overlong_times += record.has_overlong_times()
             self._reach((record.last_token - self.start_ns) // self.bin_ns)
             self.imputed_gaps += fold_events(
                 record, self.icl, self.itl, self.bin_counts, self.bin_count - 1, self.start_ns,

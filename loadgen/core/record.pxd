@@ -78,5 +78,6 @@ cdef class Record(Answer):
     cdef int64_t tokens_but_one(self) noexcept
     cdef int64_t get_lag_ns(self) noexcept
     cdef bint is_ordered(self) noexcept
+    cdef bint has_overlong_times(self) noexcept
     cdef list _listed(self, const int64_t *array)
     cdef bytes _bytes(self, const int64_t *array)

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.answer cimport BY_EVENTS, Answer
 from loadgen.core.c.network cimport UNKNOWN, Opening, TcpFacts
-from loadgen.core.c.server_times cimport NOT_SAID, ServerTimes, clear_times, merge_times
+from loadgen.core.c.server_times cimport NOT_SAID, ServerTimes, clear_times, exceed, merge_times
 from loadgen.core.c.memory cimport COUNTING, RECORDS, count_objects, live_count
 
 from loadgen.core.finish_reasons import KNOWN
@@ -240,6 +240,13 @@ cdef class Record(Answer):
         below 0 if early.
         """
         return self.sent - self.ready - self.retried_ns - self.connect_ns
+
+    cdef bint has_overlong_times(self) noexcept:
+        """Whether the server says that it spent more time than passed here."""
+        return exceed(
+            &self.times, self.first_token - self.sent, self.closed - self.sent,
+            self.first_byte - self.sent
+        )
 
     cdef bint is_ordered(self) noexcept:
         cdef int64_t latest = self.due

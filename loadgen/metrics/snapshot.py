@@ -102,6 +102,7 @@ REQUESTS = (
     "turns_without_token",  # later turns without the token that --session-token sends back
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
+    "overlong_times",  # ok requests of which the server said longer times than were measured
     "unequal",  # ok requests whose first and last stamps do not agree with TTFT and E2EL
     "sojourn_ns",  # sent to closed, of all requests that were sent
     # so much of whose answer was unread at once that the server may have had to wait

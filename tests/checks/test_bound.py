@@ -95,7 +95,9 @@ def reply(index: int, **sending: Any) -> Record:
     }
     begin = index * 50
     tokens = [begin + 20, begin + 30, begin + 40]
-    return answered(index, due=begin, tokens=tokens, counts=counts, **sending)
+    record = answered(index, due=begin, tokens=tokens, counts=counts, **sending)
+    record.add_times({"by": "vllm", "queue": MS})
+    return record
 
 
 def whole(**facts: Any) -> RunData:

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from loadgen.checks import GROUPS, examine
-from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
+from loadgen.checks.server import ALL, ALONE, OVERLONG, RESTARTS, SOONER, TOKENS, TTFT
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.server.series import PromHistogram
@@ -229,3 +229,14 @@ def test_server_without_metrics_is_red_and_ends_comparison():
     assert "--server-metrics" in checks[ALL].advice
     assert states(checks) == dict.fromkeys(NAMES) | {RESTARTS: True}
     assert ALL not in of(said())
+
+
+def test_a_server_whose_times_are_longer_than_what_was_measured_is_red():
+    def check(queue_ms: int):
+        timed = answered(10, due=0, tokens=[20, 30])
+        timed.add_times({"by": "vllm", "queue": queue_ms * 1_000_000})
+        return of(said(), [*RUN, timed])[OVERLONG]
+
+    assert of(said())[OVERLONG].ok is None, "it says none"
+    assert check(19).ok is True
+    assert (check(22).ok, check(22).value) == (False, "1 of 1 request with times of the server")

@@ -14,6 +14,7 @@ from loadgen.core.record import Record
 from loadgen.core.server_times import Times, in_event, in_head
 from loadgen.core.server_times_scan import PLACES
 from tests.helpers.captured_responses import goldens
+from tests.helpers.run_facts import MS, answered, measured
 
 TOKEN = {"id": "a", "choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": None}]}
 END = {"id": "a", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
@@ -184,6 +185,30 @@ def test_head_and_events_are_joined_and_the_events_name_the_server() -> None:
         "queue": 1000 * US,
         "headers": 2000 * US,
     }
+
+
+@pytest.mark.parametrize(
+    ("times", "overlong"),
+    [
+        ({"front": 20, "queue": 50, "prefill": 31}, 0),
+        ({"front": 20, "queue": 50, "prefill": 32}, 1),
+        ({"queue": 60, "prefill": 30, "decode": 211}, 0),
+        ({"queue": 60, "prefill": 30, "decode": 212}, 1),
+        ({"decode": 302}, 1),
+        ({"total": 301}, 0),
+        ({"total": 302}, 1),
+        ({"headers": 51}, 0),
+        ({"headers": 52}, 1),
+    ],
+)
+def test_server_that_says_more_than_passed_is_counted(times: dict[str, int], overlong: int) -> None:
+    """The first byte came 50 ms after the request was sent, the first token 100, the end 300; a
+    server may round to whole milliseconds.
+    """
+    record = answered(due=0, sent=0, tokens=[100, 300])
+    record.first_byte = record.sent + 50 * MS
+    record.add_times({"by": "vllm", **{name: ms * MS for name, ms in times.items()}})
+    assert measured([record]).counters["overlong_times"] == overlong
 
 
 def test_table_names_each_quantity_once_a_member_and_fits_the_compiled_reader() -> None:

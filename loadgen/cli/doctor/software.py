@@ -16,6 +16,7 @@ COMPILED = (
     "loadgen.core.record_json",
     "loadgen.core.record_row",
     "loadgen.core.dialect_scan",
+    "loadgen.core.server_times_scan",
     "loadgen.core.sse",
     "loadgen.core.http1",
     "loadgen.core.kernel_clock",

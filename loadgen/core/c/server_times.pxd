@@ -4,6 +4,14 @@ from libc.stdint cimport int64_t
 
 cdef enum:
     TIMES = 6  # how many quantities there are
+    # Their numbers; QUANTITIES has their names.
+    FRONT = 0
+    QUEUE = 1
+    PREFILL = 2
+    DECODE = 3
+    TOTAL = 4
+    HEADERS = 5
+    SLACK_NS = 1000000  # what whole milliseconds and the clock of a server can add
     NOT_SAID = -1
     # Members of an event that may say times: their numbers.
     TIMES_METRICS = 0
@@ -35,3 +43,22 @@ cdef inline void merge_times(ServerTimes *times, const ServerTimes *said) noexce
     for i in range(TIMES):
         if said.ns[i] != NOT_SAID:
             times.ns[i] = said.ns[i]
+
+
+cdef inline bint exceed(const ServerTimes *times, int64_t first_ns, int64_t last_ns,
+                        int64_t head_ns) noexcept nogil:
+    """Return whether a server says more than can be.
+
+    Args:
+        first_ns: From the sending of the request to its first token.
+        last_ns: From there to its last one.
+        head_ns: From there to the first byte of the response.
+    """
+    cdef int64_t before = (
+        max(times.ns[FRONT], 0) + max(times.ns[QUEUE], 0) + max(times.ns[PREFILL], 0)
+    )
+    return (
+        before > first_ns + SLACK_NS
+        or max(before + times.ns[DECODE], times.ns[TOTAL]) > last_ns + SLACK_NS
+        or times.ns[HEADERS] > head_ns + SLACK_NS
+    )
