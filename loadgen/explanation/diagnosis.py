@@ -67,6 +67,11 @@ class Diagnosis(Struct, frozen=True):
         """A step without prompts."""
         return self.costs.base_ms if self.costs else self.token_ms
 
+    @property
+    def _first_ms(self) -> float:
+        """The mean time from due to the first token."""
+        return float(self.parts.total.mean()) * MS
+
     def named(self, *, is_explained: bool) -> list[NamedCause]:
         """Name the causes that stand out, at most MOST, the largest first.
 
@@ -88,7 +93,13 @@ class Diagnosis(Struct, frozen=True):
             cause = CAUSES[name]
             if len(named) == MOST:
                 break
-            is_known = {"counts": True, "parts": is_explained, "steps": self.costs is not None}
+            # The time to the first token is an account of its own, of which nothing is left over.
+            of_first = name in BEFORE_FIRST and ms >= FIRST_SHARE * self._first_ms
+            is_known = {
+                "counts": True,
+                "parts": is_explained or of_first,
+                "steps": is_explained and self.costs is not None,
+            }
             if name in named or not is_known[cause.rests_on]:
                 continue
             predicted = self._predicted(name)
@@ -112,8 +123,7 @@ class Diagnosis(Struct, frozen=True):
             return max(STEPS_SHARE * e2el_ms, LEAST_MS)
         least_ms = max(LEAST_SHARE * e2el_ms, LEAST_MS)
         if name in BEFORE_FIRST:
-            first_ms = float(self.parts.total.mean()) * MS
-            return min(least_ms, max(FIRST_SHARE * first_ms, TAIL_MS))
+            return min(least_ms, max(FIRST_SHARE * self._first_ms, TAIL_MS))
         return least_ms
 
     def _predicted(self, name: str) -> PredictedChange | None:
