@@ -199,7 +199,9 @@ class Diagnosis(Struct, frozen=True):
         if not lengths:
             return []
         kind = max(lengths, key=lambda kind: float(lengths[kind].sum()))
-        return [(OF_STALLS[kind], float(np.median(lengths[kind])))]
+        median_ms = float(np.median(lengths[kind]))
+        matters = median_ms >= LEAST_SHARE * float(self.requests.e2el_ms.mean())
+        return [(OF_STALLS[kind], median_ms)] if matters else []
 
     def _is_rare(self, kind: Stall) -> bool:
         """Whether stalls of a kind may be chance."""

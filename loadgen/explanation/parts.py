@@ -22,6 +22,7 @@ FIRST = 0.01  # share of the requests that are faster than what every request ha
 SLOPES = 121
 MOST_POINTS = 5000
 MOST_WRONG = 0.05  # share of the requests of which a server may say more than there was
+ROUNDING_NS = 1_000_000  # to which a server may round its times
 BY_SERVER = ("outside", "queue", "prompt")  # outside: what remains of the time from sent
 RARE = 0.25  # share of the run that stalls may last so that waits in them are told apart
 
@@ -130,7 +131,8 @@ class Parts(Struct, frozen=True):
     def contradicted(requests: RequestColumns) -> int:
         """The number of requests of which the server says more time than there was."""
         said = (requests.queue >= 0) & (requests.prefill >= 0)
-        more = requests.queue + requests.prefill > requests.first - requests.sent
+        excess = requests.queue + requests.prefill - (requests.first - requests.sent)
+        more = excess > ROUNDING_NS
         return int((said & more).sum())
 
     def without_stalls(self, gaps: Gaps, requests: RequestColumns, arrivals: Arrivals) -> "Parts":

@@ -168,7 +168,8 @@ class _Row(NamedTuple):
         queue, prefill = (_said(times, name) for name in ("queue", "prefill"))
         dns, tcp, tls = (opening.get(name, 0) for name in ("dns", "tcp", "tls"))
         if queue < 0 <= prefill and times["by"] == HEADS_AT_PROMPT:
-            queue = record.first_byte - record.sent
+            # Its headers leave a little after the prompt was begun.
+            queue = max(0, min(record.first_byte, record.first_token - prefill) - record.sent)
         return cls(
             record.index,
             record.due,
