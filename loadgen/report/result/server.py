@@ -195,10 +195,10 @@ class TtftComparison(Struct, frozen=True, kw_only=True):
 
 
 class ServerMeans(Struct, frozen=True, kw_only=True):
-    """Means over the run, by the server's sums and counts, ms; null: unknown.
+    """Means over the run by the server's histograms, ms; null: unknown.
 
-    `path`, `front`, `queue` and `prefill` add up to the measured mean of TTFT from sent. `path` and
-    `front` are known only where all are of as many requests as loadgen measured.
+    The first four add up to the measured mean TTFT from sent; where the server served others, too,
+    `path` and `front` are unknown.
     """
 
     path: Annotated[
