@@ -76,7 +76,8 @@ class RequestColumns(Struct, frozen=True):
         events: dict[int, _Events] = {}
         others = count = 0
         for record in records:
-            if record.outcome is not Outcome.OK or not record.events or record.is_whole:
+            has_times = record.events and not record.is_whole and record.results < 0
+            if record.outcome is not Outcome.OK or not has_times:
                 others += 1
                 continue
             rows.append(_Row.of(record))
