@@ -19,6 +19,7 @@ from loadgen.util.number_format import latency
 
 MOST = 3  # causes that are named
 LEAST_SHARE, LEAST_MS = 0.06, 8.0  # of the mean E2EL, that a cause of the mean costs
+STEPS_SHARE = 0.12  # the same of prompts and streams of others, which every busy server has
 TAIL_SHARE, TAIL_MS = 0.5, 20.0  # of what sets the slowest requests apart
 STEPS_WAITED = 2.5  # longest waits for a running step, in steps with the longest usual prompt
 LEAST_STALLS, STALLED = 5, 0.03  # long gaps, and as a share of the requests
@@ -66,6 +67,11 @@ class Diagnosis(Struct, frozen=True):
         """A step without prompts."""
         return self.costs.base_ms if self.costs else self.token_ms
 
+    @property
+    def _first_ms(self) -> float:
+        """The mean time from due to the first token."""
+        return float(self.parts.total.mean()) * MS
+
     def named(self, *, is_explained: bool) -> list[NamedCause]:
         """Name the causes that stand out, at most MOST, the largest first.
 
@@ -75,19 +81,25 @@ class Diagnosis(Struct, frozen=True):
         """
         queue, queue_evidence = queue_kind(self.requests, self.arrivals, self.gaps, self.words)
         costs_ms = self._costs_ms(queue)
-        least_ms = max(LEAST_SHARE * float(self.requests.e2el_ms.mean()), LEAST_MS)
-        first_ms = max(FIRST_SHARE * float(self.parts.total.mean()) * MS, TAIL_MS)
         found = [
             (name, ms, "mean")
             for name, ms in sorted(costs_ms.items(), key=_rank(costs_ms))
-            if ms >= (min(least_ms, first_ms) if name in BEFORE_FIRST else least_ms)
+            if ms >= self._least_ms(name)
         ]
         stalled = not {name for name, _, _ in found}.isdisjoint(OF_STALLS.values())
         found += [(name, ms, "tail") for name, ms in self._of_tail(queue, stalled=stalled)]
         named: dict[str, NamedCause] = {}
         for name, ms, where in found:
             cause = CAUSES[name]
-            is_known = {"counts": True, "parts": is_explained, "steps": self.costs is not None}
+            if len(named) == MOST:
+                break
+            # The time to the first token is an account of its own, of which nothing is left over.
+            of_first = name in BEFORE_FIRST and ms >= FIRST_SHARE * self._first_ms
+            is_known = {
+                "counts": True,
+                "parts": is_explained or of_first,
+                "steps": is_explained and self.costs is not None,
+            }
             if name in named or not is_known[cause.rests_on]:
                 continue
             predicted = self._predicted(name)
@@ -102,7 +114,17 @@ class Diagnosis(Struct, frozen=True):
                 advice=INSTEAD if is_bad else advice(cause, self.words.knobs),
                 predicted=None if is_bad else predicted,
             )
-        return list(named.values())[:MOST]
+        return list(named.values())
+
+    def _least_ms(self, name: str) -> float:
+        """What a cause of the mean costs at least."""
+        e2el_ms = float(self.requests.e2el_ms.mean())
+        if CAUSES[name].rests_on == "steps":
+            return max(STEPS_SHARE * e2el_ms, LEAST_MS)
+        least_ms = max(LEAST_SHARE * e2el_ms, LEAST_MS)
+        if name in BEFORE_FIRST:
+            return min(least_ms, max(FIRST_SHARE * self._first_ms, TAIL_MS))
+        return least_ms
 
     def _predicted(self, name: str) -> PredictedChange | None:
         if self.costs is None or self.arrivals is None:
@@ -118,7 +140,7 @@ class Diagnosis(Struct, frozen=True):
             "client-cap": mean["cap"],
             "client-late": mean["client"] + stalls["client-late"],
             "connect": mean["connect"],
-            self._front(): mean["outside"] - USUAL_OUTSIDE_MS,
+            self._front(): mean["outside"] - USUAL_OUTSIDE_MS - self._first_bundle_ms(),
             "prefill-own": mean["prompt"] - OWN_STEP * self.step_ms,
             "prefill-others": prompts_ms + stalls["prefill-others"],
             "decode-batch": batch_ms,
@@ -137,41 +159,49 @@ class Diagnosis(Struct, frozen=True):
         """What makes the slowest requests slow, where the mean does not show it; with stalls, a
         wait for the first token may be one of them.
         """
+        found = self._of_stalls()
+        stalled = stalled or bool(found)
         bands = self.parts.bands()
         (_, usual), (_, slowest) = bands["p50"], bands["p99"]
         whole_ms = sum(slowest.values()) - sum(usual.values())
-        found: list[tuple[str, float]] = []
-        if whole_ms >= max(TAIL_MS, TAIL_SHARE * sum(usual.values())):
-            causes = {
-                "cap": "client-cap",
-                "client": "client-late",
-                "connect": "connect",
-                "outside": self._front(),
-                "queue": queue,
-                "prompt": "prefill-own",
-                "engine_stall": "engine-pause",
-                "path_stall": "path-stall",
-            }
-            if stalled:
-                del causes["queue"]
-            for part, name in causes.items():
-                least_ms = max(TAIL_SHARE * whole_ms, TAIL_MS)
-                if part in ("queue", "prompt"):
-                    least_ms = max(least_ms, self._step_wait_ms())
-                is_rare = part in OF_PARTS and self._is_rare(OF_PARTS[part])
-                if slowest[part] - usual[part] >= least_ms and not is_rare:
-                    found.append((name, slowest[part] - usual[part]))
-        if self.gaps is not None:
-            lasted = {
-                kind: float(self.gaps.length_ms[self.gaps.kind == kind].sum())
-                for kind in OF_STALLS
-                if not self._is_rare(kind)
-            }
-            if lasted:
-                kind = max(lasted, key=lasted.__getitem__)
-                lengths = self.gaps.length_ms[self.gaps.kind == kind]
-                found.append((OF_STALLS[kind], float(np.median(lengths))))
+        if whole_ms < max(TAIL_MS, TAIL_SHARE * sum(usual.values())):
+            return found
+        causes = {
+            "cap": "client-cap",
+            "client": "client-late",
+            "connect": "connect",
+            "outside": self._front(),
+            "queue": queue,
+            "prompt": "queue-prefill" if self.is_budget_small else "prefill-own",
+            "engine_stall": "engine-pause",
+            "path_stall": "path-stall",
+        }
+        for part, name in causes.items():
+            more_ms = slowest[part] - usual[part]
+            least_ms = max(TAIL_SHARE * whole_ms, TAIL_MS)
+            if part in ("queue", "prompt"):
+                least_ms = max(least_ms, self._step_wait_ms())
+            is_chance = part in OF_PARTS and self._is_rare(OF_PARTS[part])
+            may_be_stall = stalled and part in ("queue", "outside")
+            if more_ms >= least_ms and not is_chance and not may_be_stall:
+                found.append((name, more_ms))
         return found
+
+    def _of_stalls(self) -> list[tuple[str, float]]:
+        """The kind of stall that lasted longest, with its median; nothing where stalls are rare."""
+        if self.gaps is None:
+            return []
+        lengths = {
+            kind: self.gaps.length_ms[self.gaps.kind == kind]
+            for kind in OF_STALLS
+            if not self._is_rare(kind)
+        }
+        if not lengths:
+            return []
+        kind = max(lengths, key=lambda kind: float(lengths[kind].sum()))
+        median_ms = float(np.median(lengths[kind]))
+        matters = median_ms >= LEAST_SHARE * float(self.requests.e2el_ms.mean())
+        return [(OF_STALLS[kind], median_ms)] if matters else []
 
     def _is_rare(self, kind: Stall) -> bool:
         """Whether stalls of a kind may be chance."""
@@ -212,6 +242,11 @@ class Diagnosis(Struct, frozen=True):
         if self.words.queue_ms is not None and self.words.prefill_ms is not None:
             in_server_ms = self.words.ttft_ms - self.words.queue_ms - self.words.prefill_ms
         return "front-path" if path_ms > in_server_ms else "front-server"
+
+    def _first_bundle_ms(self) -> float:
+        """How long the first token waits for those that come with it."""
+        together = 1.0 if self.arrivals is None else self.arrivals.tokens_together
+        return (together - 1) * self.token_ms if together >= MAX_TOGETHER else 0.0
 
     def _bundling_ms(self) -> float:
         """How long tokens waited for others of their arrival, ms a request."""

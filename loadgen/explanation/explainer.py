@@ -24,7 +24,7 @@ from loadgen.report.result.explanation import (
 LEAST_REQUESTS = 50
 MOST_UNEXPLAINED = 0.1
 SAMPLE = 200
-BASE_UNKNOWN = "the standard error of the base step is above 3 %"
+BASE_UNKNOWN = "the standard error of the base step is above 1.2 %"
 
 
 def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanation | None:

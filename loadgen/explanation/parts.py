@@ -22,6 +22,7 @@ FIRST = 0.01  # share of the requests that are faster than what every request ha
 SLOPES = 121
 MOST_POINTS = 5000
 MOST_WRONG = 0.05  # share of the requests of which a server may say more than there was
+ROUNDING_NS = 1_000_000  # to which a server may round its times
 BY_SERVER = ("outside", "queue", "prompt")  # outside: what remains of the time from sent
 RARE = 0.25  # share of the run that stalls may last so that waits in them are told apart
 
@@ -47,7 +48,7 @@ class Line(Struct, frozen=True):
         chosen = np.linspace(0, len(prompt) - 1, min(len(prompt), MOST_POINTS)).astype(int)
         x, y = prompt[chosen], ttft_ms[chosen]
         if len(x) < 8 or np.ptp(x) < 1:
-            return cls(float(np.percentile(y, 100 * FIRST, method="lower")), 0.0, is_known=False)
+            return cls(_start(y, is_known=False), 0.0, is_known=False)
         best = (np.inf, 0.0)
         for slope in np.linspace(0, 1.5 * float(np.median(y / np.maximum(x, 1))), SLOPES):
             rest = y - slope * x
@@ -57,16 +58,23 @@ class Line(Struct, frozen=True):
             if start >= 0 and loss < best[0] - 1e-12:
                 best = (loss, float(slope))
         slope = best[1]
-        above = y - slope * x - float(np.percentile(y - slope * x, 100 * FIRST, method="lower"))
+        above = y - slope * x - _start(y - slope * x, is_known=False)
         is_known = bool(np.percentile(above, 25) <= np.median(y - above))
         slope = slope if is_known else 0.0
-        start_ms = float(np.percentile(ttft_ms - slope * prompt, 100 * FIRST, method="lower"))
-        return cls(start_ms, slope, is_known=is_known)
+        return cls(_start(ttft_ms - slope * prompt, is_known=is_known), slope, is_known=is_known)
 
     def with_slope(self, slope_ms: float, prompt: Floats, ttft_ms: Floats) -> "Line":
         """Return the line of another slope."""
-        start_ms = float(np.percentile(ttft_ms - slope_ms * prompt, 100 * FIRST, method="lower"))
-        return Line(start_ms, slope_ms, is_known=True)
+        start_ms = _start(ttft_ms - slope_ms * prompt, is_known=self.is_known)
+        return Line(start_ms, slope_ms, self.is_known)
+
+
+def _start(rest_ms: Floats, *, is_known: bool) -> float:
+    """What every request takes, beside its prompt: the fewest wait for nothing where most wait, and
+    the noise of steps decides the very fastest where few do.
+    """
+    share = FASTEST if is_known else FIRST
+    return float(np.percentile(rest_ms, 100 * share, method="lower"))
 
 
 class Parts(Struct, frozen=True):
@@ -130,7 +138,8 @@ class Parts(Struct, frozen=True):
     def contradicted(requests: RequestColumns) -> int:
         """The number of requests of which the server says more time than there was."""
         said = (requests.queue >= 0) & (requests.prefill >= 0)
-        more = requests.queue + requests.prefill > requests.first - requests.sent
+        excess = requests.queue + requests.prefill - (requests.first - requests.sent)
+        more = excess > ROUNDING_NS
         return int((said & more).sum())
 
     def without_stalls(self, gaps: Gaps, requests: RequestColumns, arrivals: Arrivals) -> "Parts":

@@ -76,7 +76,8 @@ class RequestColumns(Struct, frozen=True):
         events: dict[int, _Events] = {}
         others = count = 0
         for record in records:
-            if record.outcome is not Outcome.OK or not record.events or record.is_whole:
+            has_times = record.events and not record.is_whole and record.results < 0
+            if record.outcome is not Outcome.OK or not has_times:
                 others += 1
                 continue
             rows.append(_Row.of(record))
@@ -168,7 +169,8 @@ class _Row(NamedTuple):
         queue, prefill = (_said(times, name) for name in ("queue", "prefill"))
         dns, tcp, tls = (opening.get(name, 0) for name in ("dns", "tcp", "tls"))
         if queue < 0 <= prefill and times["by"] == HEADS_AT_PROMPT:
-            queue = record.first_byte - record.sent
+            # Its headers leave a little after the prompt was begun.
+            queue = max(0, min(record.first_byte, record.first_token - prefill) - record.sent)
         return cls(
             record.index,
             record.due,

@@ -88,11 +88,12 @@ def test_requests_without_token_times_are_counted_and_explain_nothing() -> None:
     (record,) = records(served(count=1))
     record.is_whole = True
     assert explain([record], None) is None
-    kept = records(served(count=2))
+    kept = records(served(count=3))
     kept[0].is_whole = True
+    kept[1].results = 1  # an embedding
     explanation = explain(kept, None)
     assert explanation is not None
-    assert (explanation.requests, explanation.others) == (1, 1)
+    assert (explanation.requests, explanation.others) == (1, 2)
 
 
 def said(record: Record, **times: int | str) -> Record:

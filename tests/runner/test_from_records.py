@@ -16,7 +16,7 @@ from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
-from loadgen.runner.run_result import conclude, from_records
+from loadgen.runner.run_result import conclude, from_records, kept_records
 from loadgen.util.files import create_private
 from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
@@ -67,6 +67,24 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
 def test_the_records_of_a_whole_run_make_its_result_again(tmp_path):
     result = run(tmp_path / "records.jsonl")
     assert report.render(from_records(tmp_path / "records.jsonl")) == report.render(result)
+
+
+def test_a_run_is_explained_by_its_records(tmp_path):
+    path = tmp_path / "records.jsonl"
+    run(path)
+    explain = from_records(path).explain
+    assert explain is not None
+    assert (explain.requests, explain.others) == (36, 4)
+    assert explain.answer == "Not determined: 36 requests are too few, 50 are needed."
+
+
+def test_records_that_were_not_kept_explain_nothing(tmp_path):
+    trailer = RunTrailer(workers=(shard(SCHEDULE),))
+    measurement = Measurement(Recorder.from_settings(SETTINGS, START, 40).snapshot(None), trailer)
+    assert kept_records(None, measurement) == ()
+    assert kept_records(tmp_path / "none.jsonl", measurement) == ()
+    (tmp_path / "broken.jsonl").write_text("{}\n")
+    assert kept_records(tmp_path / "broken.jsonl", measurement) == ()
 
 
 def test_the_records_of_an_interrupted_run_make_its_result_again(tmp_path):

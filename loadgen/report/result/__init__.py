@@ -204,11 +204,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
         "The server's prefix cache: its state, and how much input came from it; null: an earlier "
         "version.",
     ] = None
-    explain: Annotated[
-        Explanation | None,
-        "Where the time of the requests went, and what caused it; null: the run kept no records, "
-        "or no request had tokens with times.",
-    ] = None
+    explain: Annotated[Explanation | None, "Where the time went; null: it has no records."] = None
     provenance: Provenance
     histograms: Histograms
 

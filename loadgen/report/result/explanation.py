@@ -37,11 +37,11 @@ class EngineSteps(Struct, frozen=True, kw_only=True):
     base_ms: Annotated[float, "A step without a prompt and with one stream, ms."]
     base_error_ms: Annotated[float, "Its standard error, ms."]
     prompt_us: Annotated[
-        float | None, "Each prompt token, us; null: its standard error is above 10 %."
+        float | None, "Each prompt token, us; null: its standard error is above 4 %."
     ]
     prompt_error_us: Annotated[float | None, "Its standard error, us."]
     stream_us: Annotated[
-        float | None, "Each further stream, us; null: its standard error is above 20 %."
+        float | None, "Each further stream, us; null: its standard error is above 8 %."
     ]
     stream_error_us: Annotated[float | None, "Its standard error, us."]
     kept: Annotated[float, "Share of the steps that the fit describes, 0 to 1."]
