@@ -40,14 +40,15 @@ REPEATED = (
     "prefix cache, the later ones were helped by it"
 )
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
-DISTURBED = "MISSED, disturbed"  # in runs that something disturbed, and in no other
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
 INTERVAL = "confidence interval"
 Column = tuple[str, Sequence[str]]  # its heading and its cells
+DISTURBED = "MISSED, disturbed"  # in runs that something disturbed, and in no other
 TONES = {
     "met": Tone.GOOD,
     "MISSED": Tone.BAD,
+    DISTURBED: Tone.BAD,
     "FAILED": Tone.BAD,
     "SUSPECT": Tone.BAD,
     "INVALID": Tone.BAD,
