@@ -215,9 +215,7 @@ class LoadLevel(Struct, frozen=True, kw_only=True):
         "Why it misses the SLO whatever the bounds are, or why no run counts; null: neither.",
     ]
     slo: Annotated[list[BoundedLimit], "Each limit of the SLO."]
-    doubted: Annotated[
-        str | None, "What disturbed its runs, if it was missed in disturbed ones alone."
-    ] = None
+    doubted: Annotated[str | None, "What disturbed all its runs, if it is not met."] = None
 
 
 class Series(Struct, kw_only=True):

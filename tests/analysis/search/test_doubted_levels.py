@@ -199,3 +199,14 @@ async def test_the_bracket_holds_the_truth_beside_neighbours(busy: float, narrow
         brackets.append((found.level, found.fails))
     assert all(level <= 60 < fails for level, fails in brackets)
     assert np.mean([fails <= 1.5 * level for level, fails in brackets]) >= narrow
+
+
+def test_a_level_that_disturbed_runs_do_not_decide_is_doubted() -> None:
+    """Twenty requests show nothing of 99 %."""
+
+    def few(disturbed: str | None) -> Run:
+        return Run([RatioSample(np.ones(20), np.ones(20), 0.99)], 1.0, disturbed=disturbed)
+
+    assert Judged.of([few(HOGS)]).is_doubted
+    assert not Judged.of([few(HOGS), few(None)]).is_doubted
+    assert not Judged.of([run(MET, HOGS)]).is_doubted
