@@ -21,6 +21,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 SLO = ["--slo", "ttft_p90<1s"]
+# Of a search that no level met, by its end: on a busy machine its misses are doubted, and repeated.
+CODES = {"none": 6, "disturbed": 3}
 
 
 @pytest.mark.parametrize(
@@ -80,23 +82,24 @@ def test_search_whose_lowest_level_fails_keeps_its_runs(tmp_path: Path) -> None:
             "s.json",
             cwd=tmp_path,
         )
-    assert done.returncode == 6, done.stderr
-    answer = (
-        "No concurrency meets ttft_p90 < 1 us | the lowest that was tried, 1 request in "
-        "flight, misses it"
-    )
-    assert done.stdout.splitlines()[-2].startswith(answer)
     kept = json.loads((tmp_path / "s.json").read_text())
-    assert [(point["level"], point["met"]) for point in kept["points"]] == [
+    found = kept["found"]
+    assert done.returncode == CODES[found["end"]], done.stderr
+    answers = {
+        "none": "No concurrency meets ttft_p90 < 1 us | the lowest that was tried, ",
+        "disturbed": "1 misses it in disturbed runs alone: undisturbed ones show ",
+    }
+    assert done.stdout.splitlines()[-2].startswith(answers[found["end"]])
+    assert {(point["level"], point["met"]) for point in kept["points"]} == {
         (4, False),
         (2, False),
         (1, False),
-    ]
-    assert kept["found"] == {"level": None, "fails": 1, "end": "none", "last": 1}
-    assert [(level["level"], level["met"], level["runs"]) for level in kept["levels"]] == [
-        (1, False, 1),
-        (2, False, 1),
-        (4, False, 1),
+    }
+    assert (found["level"], found["last"]) == (None, 1)
+    assert [(level["level"], level["met"]) for level in kept["levels"]] == [
+        (1, False),
+        (2, False),
+        (4, False),
     ]
     for number, point in enumerate(kept["points"], 1):
         assert point["saved"] == [f"s/{number:02}-s.json"]
@@ -129,7 +132,7 @@ def test_runs_of_a_search_send_prompts_of_their_own_and_leave_no_records(
     prompts = [
         point["result"]["loadgen"]["prompts_sha256"] for point in json.loads(done.stdout)["points"]
     ]
-    assert len(set(prompts)) == len(prompts) == 2
+    assert len(set(prompts)) == len(prompts) >= 2
     assert not list(tmp_path.glob("*.json*"))
     assert not list(state.glob("*.journal"))
 
@@ -148,8 +151,9 @@ def test_records_of_each_run_are_kept_where_they_are_wanted(tmp_path: Path) -> N
     ]
     with served() as (url, _):
         done = loadgen("search", "--base-url", url, *flags, cwd=tmp_path)
-    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["01-r.jsonl", "02-r.jsonl"]
-    assert "Saved: r/: the files of 2 runs\n" in done.stdout
+    names = sorted(path.name for path in (tmp_path / "r").iterdir())
+    assert names[:2] == ["01-r.jsonl", "02-r.jsonl"]
+    assert f"Saved: r/: the files of {len(names)} runs\n" in done.stdout
 
 
 def test_a_server_that_fails_from_then_on_ends_the_search_and_is_no_slow_one(
@@ -260,6 +264,6 @@ def test_the_simulator_is_searched(tmp_path: Path) -> None:
         *SHORT,
     ]
     done = loadgen("search", "--engine", "sim", *flags, cwd=tmp_path, timeout_s=110)
-    assert done.returncode == 6, done.stderr
+    assert done.returncode in CODES.values(), done.stderr
     assert "SIMULATED ENGINE" in done.stdout
     assert (tmp_path / "s.svg").read_text().startswith("<svg xmlns=")
