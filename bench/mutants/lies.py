@@ -1,5 +1,6 @@
 """Lies: what load generators have been seen to do, and what of loadgen's notices it."""
 
+from bench.mutants.audit_lies import AUDIT_LIES
 from bench.mutants.compare_lies import COMPARE_LIES
 from bench.mutants.exchange_lies import EXCHANGE_LIES
 from bench.mutants.explain_lies import EXPLAIN_LIES
@@ -11,6 +12,7 @@ from bench.mutants.server_lies import SERVER_LIES
 LIES = (
     *MEASUREMENT_LIES,
     *COMPARE_LIES,
+    *AUDIT_LIES,
     *REPORT_LIES,
     *SEARCH_LIES,
     *SERVER_LIES,

@@ -1,6 +1,7 @@
 """Requests before the run, which leave no record: readiness check and warm-up."""
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import time
@@ -14,6 +15,8 @@ from loadgen.errors import Unreachable, setting
 from loadgen.metrics.failures import failure_class
 from loadgen.util.clock import now_ns
 from loadgen.workload.request_store import Requests
+
+LAST_ANSWER_S = 60.0
 
 logger = logging.getLogger("loadgen")
 
@@ -39,18 +42,23 @@ class Warmup:
         transport.on_end = self._on_end
 
     async def check_ready(self, requests: Requests, row: int, limit_s: float) -> None:
-        """Wait until the request in this row of `requests` succeeds, for at most `limit_s` seconds.
+        """Wait until the request in this row of `requests` succeeds, for at most `limit_s` seconds;
+        one that was sent by then has LAST_ANSWER_S to be answered.
 
         Raises:
             Unreachable: It did not succeed.
         """
         deadline = time.monotonic() + limit_s
         while not self._stopped():
-            (record,) = await self._send(requests, [row])
-            if record.outcome is Outcome.OK or self._stopped():
-                return
+            answer_s = max(deadline - time.monotonic(), LAST_ANSWER_S)
+            why = f"no answer in {answer_s:.3g} s"
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(answer_s):
+                    (record,) = await self._send(requests, [row])
+                    if record.outcome is Outcome.OK or self._stopped():
+                        return
+                    why = f"{failure_class(record)} {record.detail or ''}".strip()
             if time.monotonic() >= deadline:
-                why = f"{failure_class(record)} {record.detail or ''}".strip()
                 raise Unreachable(
                     f"{setting.ready_check_timeout_sec}: no success in {limit_s:g} s at "
                     f"{self._transport.target.url}: {why}"

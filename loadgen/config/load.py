@@ -263,8 +263,8 @@ class LoadSettings:
     )
     liveness_timeout: float = connection_option(
         30.0,
-        "seconds without a token on any stream until the server is asked whether it lives; a "
-        "server that hangs ends the run (30; 0: never)",
+        "seconds without any token until the server is asked; one that hangs ends the run "
+        "(30; 0: never)",
         unit=SECONDS,
         range=FROM_0,
     )

@@ -13,13 +13,13 @@ FACT = "silences"
 
 
 class ServerSilence(Struct, frozen=True, kw_only=True):
-    """A time in which no stream had a token, though requests were in flight."""
+    """A time in which no stream had a token."""
 
-    since_s: Annotated[float, "Its beginning: the last token or end of a request, s on the clock."]
-    for_s: Annotated[float, "Its duration, s."]
-    requests: Annotated[int, "Requests of its own that loadgen sent meanwhile."] = 0
-    found: Annotated[str, "What loadgen found of the server, in words."] = ""
-    hung: Annotated[bool, "Whether the server was found to hang, which ended the run."] = False
+    since_s: Annotated[float, "The last token or end of a request before it, s on the clock."]
+    for_s: Annotated[float, "Duration, s."]
+    requests: Annotated[int, "Requests of loadgen's own meanwhile."] = 0
+    found: Annotated[str, "What was found of the server."] = ""
+    hung: Annotated[bool, "Whether the server hung."] = False
 
 
 def fact(silences: list[ServerSilence]) -> dict[str, Any]:

@@ -40,7 +40,6 @@ REPEATED = (
     "prefix cache, the later ones were helped by it"
 )
 SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
-DISTURBED = "MISSED, disturbed"  # in runs that something disturbed, and in no other
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
 INTERVAL = "confidence interval"
@@ -48,6 +47,7 @@ Column = tuple[str, Sequence[str]]  # its heading and its cells
 TONES = {
     "met": Tone.GOOD,
     "MISSED": Tone.BAD,
+    "MISSED, disturbed": Tone.BAD,
     "FAILED": Tone.BAD,
     "SUSPECT": Tone.BAD,
     "INVALID": Tone.BAD,
@@ -186,11 +186,10 @@ class Row(Struct, frozen=True):
     @property
     def outcome(self) -> str:
         """Whether it meets the SLO, in a word or two."""
-        if self.judged.doubted:
-            return DISTURBED
+        outcome = SLO_OUTCOMES[self.judged.met]
         if self.judged.met is None and self.confirms:
-            return "not confirmed" if self.judged.runs else "inconclusive"
-        return SLO_OUTCOMES[self.judged.met]
+            outcome = "not confirmed" if self.judged.runs else "inconclusive"
+        return f"{outcome}, disturbed" if self.judged.doubted else outcome
 
     @property
     def verdict(self) -> str:

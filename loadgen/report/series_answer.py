@@ -255,10 +255,10 @@ def _search_parts(series: Series) -> Iterator[Part]:
 
 
 def _supported_text(series: Series, answer: Found) -> str:
-    """Say which bracket undisturbed runs support, and what was missed in others alone."""
+    """Say which bracket undisturbed runs support, and what was not met in others alone."""
     meets = answer.level or 0.0
     doubted = min(row.level for row in rows(series) if row.judged.doubted and row.level > meets)
-    missed = f"{level_text(doubted)} {_verb('miss', doubted, series.over)} it"
+    missed = f"{level_text(doubted)} {_miss_text(series, doubted)}"
     above = f"{level_text(answer.fails)} at most" if answer.fails else "no upper bound"
     return f"{missed} in disturbed runs alone: undisturbed ones show {above}"
 

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from loadgen.config.settings import RunSettings
 from loadgen.engines.launch.processes import family, family_cpu_s
-from loadgen.engines.launch.readiness import HEALTH_S
 from loadgen.errors import Unreachable
 from loadgen.features.liveness import ServerSilence
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
@@ -160,11 +159,10 @@ class ServerQuestions:
             limit_s: For each answer, s.
         """
         targets = request_targets(self._settings, self._model)
-        health_s = min(HEALTH_S, limit_s)
         healths = (
-            [asyncio.to_thread(self._engine_problem, engine, health_s) for engine in self._engines]
+            [asyncio.to_thread(self._engine_problem, engine, limit_s) for engine in self._engines]
             if self._engines
-            else [self._problem(alone, health_s) for alone in self._settings.apart()]
+            else [self._problem(alone, limit_s) for alone in self._settings.apart()]
         )
         bodies = [(each, orjson.dumps(body)) for each in targets if (body := short_body(each))]
         tokens = [self._token_problem(each, body, limit_s) for each, body in bodies]

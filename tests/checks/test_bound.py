@@ -151,6 +151,8 @@ def with_other_facts() -> Iterator[RunData]:
     for lost in ("was killed", ""):
         yield whole(shards=[shard(schedule), structs.replace(shard(schedule, 1), lost=lost)])
     yield whole(shards=[structs.replace(shard(schedule), schedule_sha256="another")])
+    for hung in (False, True):
+        yield whole(facts={"silences": [{"since_s": 1.0, "for_s": 61.0, "hung": hung}]})
 
 
 def of_other_requests() -> Iterator[RunData]:

@@ -9,6 +9,7 @@ import pytest
 
 from loadgen.client.warmup import Warmup
 from loadgen.core.outcome import Outcome
+from loadgen.errors import Unreachable
 from loadgen.testing import virtual
 
 ANSWER_S = 0.5
@@ -44,6 +45,15 @@ class Requests:
 
     def body(self, row: int) -> int:
         return row
+
+
+class Deaf(Server):
+    """A transport whose requests are never answered."""
+
+    target = SimpleNamespace(url="deaf")
+
+    def send(self, record: Any, body: int) -> None:
+        """Take the request."""
 
 
 async def warmed(
@@ -86,3 +96,12 @@ def test_a_run_that_is_stopped_sends_no_more() -> None:
 def test_failures_are_warned_of_together(caplog: pytest.LogCaptureFixture) -> None:
     virtual.run(warmed(Server(Outcome.TIMEOUT), gap_s=1.0, together=None, stopped=never))
     assert "2 of 2 warm-up requests failed (timeout: 2)" in caplog.text
+
+
+def test_a_server_that_answers_nothing_is_not_waited_for_longer_than_it_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("loadgen.client.warmup.LAST_ANSWER_S", 0.01)
+    warmup: Any = Warmup(Deaf(), never)  # type: ignore[arg-type]
+    with pytest.raises(Unreachable, match=r"no success in 0 s at deaf: no answer in 0\.01 s"):
+        asyncio.run(warmup.check_ready(Requests(), 0, 0.0))

@@ -424,3 +424,12 @@ def test_a_server_that_is_started_for_the_run_may_have_any_load():
 def test_a_field_that_every_request_needs_is_not_omitted(name):
     with pytest.raises(BadInput, match=f"^--omit: '{name}' is no field that a request can do with"):
         RunSettings(omit=(name,)).checked()
+
+
+def test_a_run_that_nobody_watches_has_limits_where_the_usual_ones_are() -> None:
+    limits = {"first_token_timeout": 600.0, "stall_timeout": 60.0}
+    watched = RunSettings(stall_timeout=90.0)
+    unattended = watched.unattended(**limits)
+    assert (unattended.first_token_timeout, unattended.stall_timeout) == (600.0, 90.0)
+    whole = RunSettings(disable_stream=True).unattended(**limits)
+    assert (whole.first_token_timeout, whole.stall_timeout) == (0.0, 60.0)

@@ -68,7 +68,7 @@ class Judged:
             only if there is nothing else.
         met: Whether the level meets the criteria; None: its runs do not show it.
         pooled: The runs that count, as one; None: none has samples.
-        is_doubted: Whether it is missed in doubtful runs alone.
+        is_doubted: Whether it is not met, and all its runs are doubtful.
     """
 
     counted: tuple[bool, ...]
@@ -90,7 +90,10 @@ class Judged:
         pooled = reduce(add, sampled) if sampled else None
         failed = any(run.failed for run in counting)
         met = False if failed else pooled.met() if pooled else None
-        return cls(counted, met, pooled, any(conclusive) and not any(sound))
+        doubtful = [
+            bool(run.disturbed) for run, counts in zip(runs, conclusive, strict=True) if counts
+        ]
+        return cls(counted, met, pooled, met is not True and bool(doubtful) and all(doubtful))
 
     def is_better_than(self, other: "Judged") -> bool:
         """Tell whether these runs did certainly better: by all bounds that do not overlap."""
@@ -132,7 +135,7 @@ class End(StrEnum):
     NONE = "none"  # no level met the criteria
     # the client, not the server, was the limit at the last level: the highest may be higher
     CLIENT = "client"
-    # the next level was missed in disturbed runs alone: the highest may be higher
+    # the next level was not met, in disturbed runs alone: the highest may be higher
     DISTURBED = "disturbed"
 
 
@@ -240,7 +243,7 @@ class _Search:
         )
 
     def doubts(self, level: float) -> bool:
-        """Tell whether a level was missed in doubtful runs alone."""
+        """Tell whether a level that was not met has doubtful runs alone."""
         return Judged.of(self._runs[level]).is_doubted
 
     @property

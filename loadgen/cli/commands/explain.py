@@ -29,7 +29,9 @@ def main(argv: list[str]) -> int:
         blocks = explanation.blocks(explained[0])
     else:
         blocks = explanation.difference(*explained)
-    sys.stdout.write(terminal_writer.text(tuple(blocks), terminal_writer.width(Screen.of(sys.stdout))))
+    sys.stdout.write(
+        terminal_writer.text(tuple(blocks), terminal_writer.width(Screen.of(sys.stdout)))
+    )
     return exit_codes.DONE
 
 

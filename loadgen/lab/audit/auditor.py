@@ -1,6 +1,4 @@
-"""Audit of files: each is read as what it is and held to every rule, and all are held against
-each other.
-"""
+"""Audit of files: each is held to every rule, and all are held against each other."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -13,7 +11,7 @@ from loadgen.lab.audit.files import results
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.page import Page
 from loadgen.lab.audit.published import Published
-from loadgen.lab.audit.rules import OF_PAGES, OF_RESULTS, OF_STUDIES
+from loadgen.lab.audit.rules import OF_RESULTS, rules_for
 from loadgen.lab.audit.study import PublishedStudy
 
 
@@ -76,16 +74,13 @@ def audit_file(path: str) -> AuditedFile:
     study = PublishedStudy(page)
     inconsistencies = [
         *chain.from_iterable(map(audit_result, [*page.results, *page.measured])),
-        *chain(*(rule(study) for rule in OF_PAGES)),
-        *chain(*(rule(study) for rule in OF_STUDIES if study.compares)),
+        *chain(*(rule(study) for rule in rules_for(study))),
     ]
     return AuditedFile(path, page.results, inconsistencies)
 
 
 def findings(files: Sequence[AuditedFile]) -> list[Finding]:
-    """What of files cannot be true, by themselves and together, or does not show what it seems
-    to.
-    """
+    """What of files cannot be true, or does not show what it seems to."""
     of_files = chain.from_iterable(file.findings for file in files)
     return [*of_files, *copies({file.path: file.results for file in files})]
 

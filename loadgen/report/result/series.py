@@ -121,7 +121,7 @@ class Found(Struct, frozen=True, kw_only=True):
     level: Annotated[float | None, "Highest level that meets the SLO; null: none does."]
     fails: Annotated[
         float | None,
-        "Lowest higher level that does not meet the SLO, in undisturbed runs; null: none failed.",
+        "Lowest higher level that misses the SLO, in undisturbed runs; null: none did.",
     ]
     end: Annotated[SearchEnd, "How the search ended."]
     last: Annotated[Rate | None, "The level that was tried last; null: the search ended early."]
@@ -215,9 +215,7 @@ class LoadLevel(Struct, frozen=True, kw_only=True):
         "Why it misses the SLO whatever the bounds are, or why no run counts; null: neither.",
     ]
     slo: Annotated[list[BoundedLimit], "Each limit of the SLO."]
-    doubted: Annotated[
-        str | None, "What disturbed the runs if the level was missed in disturbed runs alone."
-    ] = None
+    doubted: Annotated[str | None, "What disturbed all its runs, if it is not met."] = None
 
 
 class Series(Struct, kw_only=True):

@@ -174,3 +174,39 @@ def test_of_means_the_lower_is_better() -> None:
 
     assert of(13.0).is_better_than(of(18.0))
     assert not of(18.0).is_better_than(of(13.0))
+
+
+@pytest.mark.parametrize(("busy", "narrow"), [(0.0, 1.0), (0.5, 0.7)])
+async def test_the_bracket_holds_the_truth_beside_neighbours(busy: float, narrow: float) -> None:
+    """Of thirty searches of 16 runs. In a busy run the server can do 30 to 100 % of the 60 that it
+    can. All brackets hold the truth, and this share is within a factor of 1.5, at least.
+    """
+    brackets = []
+    for seed in range(30):
+        draw = np.random.default_rng(seed)
+        left = 16
+
+        def script(level: float, before: int, draw: Any = draw) -> Run | None:
+            nonlocal left
+            if not left:
+                return None
+            left -= 1
+            is_busy = draw.random() < busy
+            capacity = 60 * draw.uniform(0.3, 1.0) if is_busy else 60.0
+            return run(MET if level <= capacity else MISSED, HOGS if is_busy else None)
+
+        found, _, _ = await search(script, start=float(draw.uniform(10, 400)))
+        brackets.append((found.level, found.fails))
+    assert all(level <= 60 < fails for level, fails in brackets)
+    assert np.mean([fails <= 1.5 * level for level, fails in brackets]) >= narrow
+
+
+def test_a_level_that_disturbed_runs_do_not_decide_is_doubted() -> None:
+    """Twenty requests show nothing of 99 %."""
+
+    def few(disturbed: str | None) -> Run:
+        return Run([RatioSample(np.ones(20), np.ones(20), 0.99)], 1.0, disturbed=disturbed)
+
+    assert Judged.of([few(HOGS)]).is_doubted
+    assert not Judged.of([few(HOGS), few(None)]).is_doubted
+    assert not Judged.of([run(MET, HOGS)]).is_doubted

@@ -66,3 +66,7 @@ def test_runs_have_prompts_of_their_own_unless_asked_otherwise() -> None:
         for new in (True, False)
     ]
     assert seeds == [1, 0]
+
+
+def test_runs_have_a_limit_of_the_first_token() -> None:
+    assert along(RATE)._settings_at(4.0, Path("r")).first_token_timeout == 600.0

@@ -48,16 +48,11 @@ def hidden(study: PublishedStudy) -> Findings:
                 f"of {quantity.change.text}"
             )
             says = f"{title(name)} {after} ms"
-            place = study.page.place((cell.get(name) or quantity).at)
-            yield Finding(
-                place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value
-            )
+            yield _lost(study, (cell.get(name) or quantity).at, says, why, ratio.value)
 
 
 def _of_summary(study: PublishedStudy) -> Findings:
-    """The same of a summary without a baseline, whose rows print what a stage gained over the
-    best before it.
-    """
+    """The same of the rows of a summary without a baseline."""
     for row in study.summary.rows if study.summary.baseline is None and not study.repeated else ():
         printed = printed_change(row)
         pair = of_stages(study, row)
@@ -74,16 +69,15 @@ def _of_summary(study: PublishedStudy) -> Findings:
                 f"of {printed.text} over {incumbent.name}"
             )
             says = f"{title(name)} {after} ms"
-            place = study.page.place(printed.at)
-            yield Finding(
-                place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value
-            )
+            yield _lost(study, printed.at, says, why, ratio.value)
+
+
+def _lost(study: PublishedStudy, at: int, says: str, why: str, ratio: float) -> Finding:
+    return study.note(at, "hidden-loss", says, why, "losses", ratio, change(ratio))
 
 
 def _gain(quantity: Quantity) -> Number | None:
-    """By how much a quantity got better, as its change says; None where it did not, or nothing
-    is said.
-    """
+    """By how much a quantity got better, as its change says; None where it did not."""
     if quantity.change is None:
         return None
     ratio = quantity.change.ratio
@@ -101,9 +95,7 @@ def _worst(losses: Iterator[Loss], gained: Number) -> Loss | None:
 
 
 def _printed(results: list[Published], base: Cell, cell: Cell) -> Iterator[Loss]:
-    """Latencies that are printed without a change: name, before, after, and by how much they
-    rose.
-    """
+    """Latencies printed without a change: name, before, after, and the ratio."""
     for quantity in cell.quantities:
         before = base.get(quantity.name)
         is_told = quantity.change is not None or not quantity.name.endswith("_ms")

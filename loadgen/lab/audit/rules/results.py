@@ -29,8 +29,6 @@ def lines(study: PublishedStudy) -> Findings:
     """ "A (x tok/s) > B (y tok/s)": each number is of a block, and stands to the next as the
     sign says.
     """
-    if study.repeated:
-        return  # numbers of lines are means over starts
     for left, right in pairwise([*ENTRY.finditer(study.page.prose), None]):
         if left is None:
             continue
@@ -133,9 +131,7 @@ def summaries(study: PublishedStudy) -> Findings:
 def _of_tokens(
     study: PublishedStudy, line: re.Match[str], first: Number, second: Number
 ) -> Findings:
-    """The same share from tokens and durations, where the two throughputs are of blocks and one
-    is no such rate.
-    """
+    """The same share from tokens and durations, where one throughput is no such rate."""
     first_rate, second_rate = (
         _of_total(study, total, Published.tokens_per_second) for total in (first, second)
     )
