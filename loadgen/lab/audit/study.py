@@ -272,9 +272,9 @@ class PublishedStudy:
         if not arm.stage:
             return True
         before = self.before(arm.stage)
-        titles = {re.sub(r"^\d+\.\s*", "", earlier.stage.title) for earlier in before}
+        titles = {re.sub(r"^\d+\.\s*", "", arm.stage.title.lower()) for arm in before}
         held = [earlier for earlier in (self.best(before), *before[:1]) if earlier]
-        is_named = any(title in arm.label for title in titles)
+        is_named = any(title in arm.label.lower() for title in titles)
         return is_named or any(
             earlier.result.same_run(arm.result) and earlier.same_server(arm) for earlier in held
         )

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.lab.study.execute.findings import ArmResult, Findings
+from loadgen.document import Tone
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
+from loadgen.lab.study.execute.findings import Findings
 from loadgen.lab.study.execute.trial import Failure, TrialRequest
+from loadgen.lab.study.report.arm_text import difference_span
 from loadgen.stats.variance import Noise
 from tests.helpers.study_reports import GAINS, STAGES, found, truth, written
 from tests.helpers.study_walks import Came
@@ -238,7 +241,9 @@ def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
         f"{runs} of {runs} runs are SUSPECT: lag p99: 12 ms, allowed is 5 ms ({named} and "
         f"{runs - 3} more)"
     )
-    assert said in text
+    assert said in text.split("## Provenance")[1]  # at its end, and beside each number
+    assert re.search(r"<br>SUSPECT \|", re.sub("<[^b][^>]*>", "", rows(text, "1. Quantization")[1]))
+    assert "SUSPECT<" in rows(text, "Conclusion")[0]
 
 
 def test_disturbed_starts_are_a_caveat(tmp_path: Path) -> None:
@@ -253,7 +258,7 @@ def test_disturbed_starts_are_a_caveat(tmp_path: Path) -> None:
 
     text = markdown(found(came, stages=QUANTIZED), tmp_path)
     assert "Other programs disturbed 2 of 13 starts; these were repeated." in text
-    assert "| 4 (2 repeated) |" in rows(text, "1. quantization")[1]
+    assert "| 4 (2 repeated) |" in rows(text, "1. Quantization")[1]
 
 
 def test_stage_says_what_was_done_about_disturbed_starts_that_count(tmp_path: Path) -> None:
@@ -264,7 +269,7 @@ def test_stage_says_what_was_done_about_disturbed_starts_that_count(tmp_path: Pa
 
     text = markdown(found(came, stages=QUANTIZED), tmp_path)
     stage = text[
-        text.index("### 1. quantization") : text.index("### Summary of Optimization Options")
+        text.index("### 1. Quantization") : text.index("### Summary of Optimization Options")
     ]
     disturbed = "Other programs disturbed 2 of 4 starts, which were not repeated; they count as "
     assert disturbed in stage
@@ -293,9 +298,8 @@ def test_published_results_have_percentages_without_bounds(tmp_path: Path) -> No
     findings = published(found(lambda request: came[request.arm], stages=QUANTIZED))
     text = markdown(findings, tmp_path, source="import")
     assert '!!! warning "Published results"' in text.split("## Conclusion")[0]
-    green = '<span style="background-color:lightgreen;">'
-    assert f"{green}(+23.39%; single runs)</span>" in rows(text, "Conclusion")[0]
-    assert f"{green}+23.39% (single runs)</span>" in rows(text, "1. quantization")[1]
+    assert " (+23.39%; single runs)<br>" in rows(text, "Conclusion")[0]  # no colour: no bounds
+    assert "| +23.39% (single runs) |" in rows(text, "1. Quantization")[1]
     assert " to +" not in text.split("## Provenance")[0]
     assert "## Noise" not in text
 
@@ -314,14 +318,14 @@ def test_combinations_are_named_by_their_stages(tmp_path: Path) -> None:
     stages = [*QUANTIZED, {"name": "seqs", "grid": {"max_seqs": [128]}}]
     stages += [{"name": "both", "interactions": ["quantization", "seqs"]}]
     text = markdown(found(truth(gains), stages=stages, report={"layout": "groups"}), tmp_path)
-    assert "#### quantization && seqs" in text
+    assert "| `quantization && seqs`<br>" in text
     assert "- Summary: `quantization && seqs` Total TPS = " in text
 
 
 def test_a_stage_that_goes_on_says_why_its_arms_are_not_decided(tmp_path: Path) -> None:
     text = markdown(found(starts=6), tmp_path)
     assert '!!! warning "Not finished: not run yet"' in text
-    row = rows(text, "1. quantization")[1]
+    row = rows(text, "1. Quantization")[1]
     assert "(too few blocks for bounds) |" in row
     assert row.endswith("| open<br>not run yet |")
 
@@ -361,7 +365,7 @@ def test_every_workload_of_a_stage_is_shown(layout: str, tmp_path: Path) -> None
     assert baseline.startswith("| `baseline` | Total TPS: ")
     assert fp8.startswith("| `fp8` | Total TPS: ")
     assert "%; " in fp8
-    assert stage.count("Benchmark result on long (lower median of 2 starts)") == 2
+    assert len(re.findall(r"benchmark result on long \(.*median of \d starts\)", text)) == 2
 
 
 def test_gain_of_an_arm_over_the_baseline_of_its_stage_is_shown_once(tmp_path: Path) -> None:
@@ -382,4 +386,34 @@ def test_arm_of_a_finished_study_without_a_second_block_has_too_few_for_bounds(
 
     findings = found(came, stages=QUANTIZED)
     assert not findings.open
-    assert "(too few blocks for bounds)" in rows(markdown(findings, tmp_path), "1. quantization")[1]
+    assert "(too few blocks for bounds)" in rows(markdown(findings, tmp_path), "1. Quantization")[1]
+
+
+def test_a_gain_on_a_workload_that_does_not_decide_is_coloured_by_its_bounds(
+    tmp_path: Path,
+) -> None:
+    def came(request: TrialRequest) -> Came:
+        return truth({"fp8": 1.001, "quantization/fp8": 1.001})(request)
+
+    findings = found(came, stages=[STAGES[0] | {"workloads": ["long"]}])
+    (stage, *_) = [step for step in findings.steps if step.step.name == "quantization"]
+    (fp8,) = [arm for arm in stage.arms if arm.name == "fp8"]
+    apart = Difference(0.17, 0.148, 0.192, more_is_better=True)
+    assert fp8.verdict is Verdict.NOT_SIGNIFICANT
+    assert difference_span(fp8, apart).tone is Tone.GOOD
+    unsure = Difference(0.17, -0.01, 0.4, more_is_better=True)
+    assert difference_span(fp8, unsure).tone is Tone.QUIET
+
+
+def test_five_stages_that_all_gain_fit_on_five_hundred_lines(tmp_path: Path) -> None:
+    stages = [
+        {"name": f"s{n}", "choice": {f"a{n}": {"raw": [f"--x{n} 1"]}, f"b{n}": {"raw": ["--y 1"]}}}
+        for n in range(5)
+    ]
+    gains = {f"{name}a{n}": 1.2 ** (n + 1) for n in range(5) for name in ("", f"s{n}/")}
+    gains |= {f"b{n}": 1.2**n for n in range(5)}
+    workloads = {"short": "short", "long": "long"}
+    text = markdown(found(truth(gains), stages=stages, workloads=workloads), tmp_path)
+    assert text.count('<span style="background-color:lightgreen;">adopted</span>') == 6
+    assert len(text.splitlines()) <= 500
+    assert "| `b4`<br>set `--y 1` |" in text  # what a table's arm changes

@@ -164,3 +164,24 @@ def test_files_of_an_engine_are_written_first(tmp_path: Path) -> None:
         < text.index("printf %s")
         < text.index("serve winner-0")
     )
+
+
+def test_the_client_is_vllms_where_its_release_does_the_same(tmp_path: Path) -> None:
+    def page(**parts: Any) -> str:
+        text = written(found(truth({}), workloads={"short": "short"}, **parts), tmp_path)[
+            "small.md"
+        ]
+        return text.split("### Benchmark Script")[1].split("## ")[0]
+
+    ours = page()
+    assert "\nloadgen run --base-url" in ours
+    assert "vllm bench serve" not in ours
+    script = page(every_workload={"compat": "vllm-0.11"})
+    (line,) = re.findall(r"^(vllm bench serve .*)$", script, re.MULTILINE)
+    assert "`loadgen run --compat vllm-0.11` sends the same." in script
+    assert shlex.split(line)[3:] == [
+        *("--base-url", "http://127.0.0.1:8000", "--random-input-len", "128"),
+        *("--random-output-len", "4", "--backend", "openai-chat", "--model", "Qwen/Qwen3-8B"),
+        *("--tokenizer", "Qwen/Qwen3-8B", "--num-prompts", "1000", "--seed", "42"),
+        *("--dataset-name", "random", "--endpoint", "/v1/chat/completions"),
+    ]

@@ -72,14 +72,10 @@ class Difference:
 
     @property
     def direction(self) -> int:
-        """1 for a gain, -1 for a loss, 0 if it may be either; without bounds only single runs of
-        the same work tell.
-        """
-        is_single = self.unbounded is Unbounded.SINGLE_RUNS and not self.other_work
-        low, high = (self.share, self.share) if is_single else (self.low, self.high)
-        if low is not None and low > 0:
+        """1 for a gain, -1 for a loss by its bounds, 0 if it may be either or has none."""
+        if self.low is not None and self.low > 0:
             return 1 if self.more_is_better else -1
-        if high is not None and high < 0:
+        if self.high is not None and self.high < 0:
             return -1 if self.more_is_better else 1
         return 0
 

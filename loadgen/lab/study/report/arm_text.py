@@ -33,8 +33,6 @@ ROWS = {
 }
 DIGITS = 2  # of numbers and percentages
 TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
-# Verdicts beside which no number is a gain or a loss.
-UNCOLOURED = (Verdict.INFEASIBLE, Verdict.NOT_SIGNIFICANT)
 SCALED_METRICS = ("total_tps_per_box", "goodput")  # values of the whole box
 PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 
@@ -116,6 +114,12 @@ def profile(settings: RunSettings) -> Code:
     )
 
 
+def in_words(name: str) -> str:
+    """Return the name of a stage as a heading."""
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
 def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> str:
     """Return the value of the objective, marked if it was scaled up to the whole box."""
     if result is None:
@@ -125,15 +129,15 @@ def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> 
 
 
 def difference_span(arm: ArmResult, difference: Difference) -> Span:
-    """Return a difference in parentheses, coloured if it is a gain or a loss that counts."""
+    """Return a difference in parentheses, coloured if its bounds exclude 0."""
     return Span(
         f"({signed(difference.share, DIGITS)}; {difference.bounds(DIGITS)})", _tone(arm, difference)
     )
 
 
 def difference_text(arm: ArmResult, workload: str) -> Span | str:
-    """Return the difference of an arm from its reference for a table, coloured if it is a gain
-    or loss that counts.
+    """Return the difference of an arm from its reference for a table, coloured if its bounds
+    exclude 0.
     """
     difference = arm.workloads[workload].difference if workload in arm.workloads else None
     if difference is None:
@@ -142,7 +146,15 @@ def difference_text(arm: ArmResult, workload: str) -> Span | str:
 
 
 def _tone(arm: ArmResult, difference: Difference) -> Tone:
-    return Tone.QUIET if arm.verdict in UNCOLOURED else TONES[difference.direction]
+    return Tone.QUIET if arm.verdict is Verdict.INFEASIBLE else TONES[difference.direction]
+
+
+def doubts(result: WorkloadResult | None) -> list[Line]:
+    """Return what stands beside a number whose runs are not all VALID."""
+    runs = list(result.runs.values()) if result else []
+    suspect = sum(run.findings.verdict == "SUSPECT" for run in runs)
+    text = "SUSPECT" if suspect == len(runs) else f"{suspect} of {len(runs)} runs SUSPECT"
+    return [line(Span(text, Tone.BAD))] if suspect else []
 
 
 def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
@@ -155,7 +167,7 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
     first: list[str | Span] = [f"{model.label}: {score(result, model)}"]
     if result.difference is not None:
         first += [" ", difference_span(arm, result.difference)]
-    lines: list[Line] = [line(*first)]
+    lines: list[Line] = [line(*first), *doubts(result)]
     if model.study.objective.metric != "total_tps_per_box":
         lines.append(
             line(

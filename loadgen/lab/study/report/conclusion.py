@@ -126,10 +126,10 @@ def caveats(model: ReportModel) -> Iterator[Line]:
     if repeated := sum(arm.repeated for arm in model.arms):
         starts = len(model.findings.trials)
         yield line(f"Other programs disturbed {repeated} of {starts} starts; these were repeated.")
-    yield from _suspect_runs(model)
 
 
-def _suspect_runs(model: ReportModel) -> Iterator[Line]:
+def suspect_runs(model: ReportModel) -> Iterator[Block]:
+    """Yield why runs are SUSPECT, which stands beside their numbers."""
     count = 0
     reasons: dict[str, list[str]] = {}
     for trial in model.findings.trials:
@@ -155,7 +155,9 @@ def _suspect_runs(model: ReportModel) -> Iterator[Line]:
         if more > 0
         else ""
     )
-    yield prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
+    yield Paragraph(
+        prose(f"{count} of {len(model.runs)} runs are SUSPECT: {'; '.join(shown)}{left}")
+    )
 
 
 def _baseline_stays(model: ReportModel) -> Line:

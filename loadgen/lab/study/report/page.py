@@ -4,12 +4,12 @@ options.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from loadgen.document import (
     Block,
-    Code,
     Document,
     Drawing,
     Heading,
@@ -28,12 +28,13 @@ from loadgen.lab.study.report.answer import answer
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
     changes,
+    in_words,
     parameters,
     profile,
     result_block,
     serving_command,
 )
-from loadgen.lab.study.report.conclusion import caveats, conclusion, warnings
+from loadgen.lab.study.report.conclusion import caveats, conclusion, suspect_runs, warnings
 from loadgen.lab.study.report.findings_text import disturbance_text
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
 from loadgen.lab.study.report.reproduce import benchmark_script, data_section
@@ -41,7 +42,7 @@ from loadgen.lab.study.spec.study import METRICS
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.util.number_format import fixed, percent, signed
 
-MAX_DETAILED = 20  # arms of a stage with command and result; the others are only in its table
+MAX_RANKED = 20  # arms of a stage in the line of its result
 # Below the results.
 CHARTS = {"waterfall": "Gains, One by One", "pareto": "Speed for a User", "latencies": "Latencies"}
 
@@ -83,7 +84,8 @@ def _head(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
     if model.baseline is not None and model.baseline.workloads:
         yield Paragraph.of("Comparison of benchmark results before and after optimization:")
         yield tables.cases(model, model.baseline)
-    yield Note("note", "How to read this", (Items(tuple(caveats(model)), numbered=True),))
+    how = Items(tuple(caveats(model)), numbered=True)
+    yield Note("note", "How to read this", (how,), folded=True)
     objective = model.study.objective
     aim = "More is better" if objective.more_is_better else "Less is better"
     text = f" on the workload {objective.workload}: {METRICS[objective.metric].text}. {aim}."
@@ -121,16 +123,16 @@ def _stages(model: ReportModel) -> Iterator[Block]:
         yield from benchmark_script(model, model.baseline.planned)
     yield Heading(2, "Experiment Results")
     for number, stage in enumerate(model.stages, 1):
-        yield Heading(3, f"{number}. {stage.name}")
+        yield Heading(3, f"{number}. {in_words(stage.name)}")
         yield from _remarks(stage)
         yield tables.arms(stage, model)
         yield from tables.other_workloads(stage, model)
-        for arm in _detailed(stage):
+        for arm in _detailed(stage, model):
             yield Paragraph.of(Span(arm.name, Tone.STRONG))
             yield from serving_command(arm.planned, model)
             yield from _results(arm, model)
-        yield from _shortened(stage)
-        ranked = stage.ranked[:MAX_DETAILED]
+        yield from _shortened(stage, model)
+        ranked = stage.ranked[:MAX_RANKED]
         parts: list[str | Span] = []
         for before, arm in zip([None, *ranked], ranked, strict=False):
             if before is not None:
@@ -157,13 +159,13 @@ def _groups(model: ReportModel) -> Iterator[Block]:
         yield profile(load)
     yield Heading(2, "Experiment Results")
     for stage in model.stages:
-        yield Heading(3, stage.name)
+        yield Heading(3, in_words(stage.name))
         yield from _remarks(stage)
-        for arm in _detailed(stage):
+        for arm in _detailed(stage, model):
             yield Heading(4, arm.name)
             yield from _parameters(arm, model.workload)
             yield from _results(arm, model)
-        yield from _shortened(stage)
+        yield from _shortened(stage, model)
         yield tables.arms(stage, model)
         yield from tables.other_workloads(stage, model)
         yield from _summary(stage, model)
@@ -192,9 +194,10 @@ def _tail(model: ReportModel, charts: Mapping[str, Drawing]) -> Iterator[Block]:
         yield Heading(2, "Failures")
         yield failures
     yield Heading(2, "Provenance")
+    yield from suspect_runs(model)
     yield tables.provenance(model)
     if model.facts.get("text"):
-        yield Note("info", "The study", (Code(str(model.facts["text"]), "yaml"),), folded=True)
+        yield Paragraph(prose("The study is `study.yaml`, beside this page."))
     if model.baseline is not None:
         yield Heading(2, "Reproduce")
         again = "" if model.published else " again"
@@ -227,20 +230,28 @@ def _disturbed(step: StageSummary) -> Iterator[Block]:
         yield Paragraph.of(Span(f"{text[0].upper()}{text[1:]}.", Tone.QUIET))
 
 
-def _detailed(stage: StageSummary) -> list[ArmResult]:
-    ran = [arm for arm in stage.arms if arm.workloads]
-    by_importance = (stage.reference, stage.adopted, *stage.ranked, *ran)
-    names = list(
-        dict.fromkeys(arm.name for arm in by_importance if arm is not None and arm.workloads)
-    )[:MAX_DETAILED]
-    return [arm for arm in ran if arm.name in names]
+def _detailed(stage: StageSummary, model: ReportModel) -> list[ArmResult]:
+    """Return the arms whose results are printed: of a measured stage the reference and the best,
+    unless the confirmation or an earlier stage prints them, or no arm was adopted.
+    """
+    if model.published:
+        return [arm for arm in stage.arms if arm.workloads]
+    earlier = itertools.takewhile(lambda before: before is not stage, model.stages)
+    printed = [arm for before in earlier for arm in (before.reference, before.best) if arm]
+    printed += model.confirmation.arms if model.confirmation else ()
+    shown = {arm.planned.identity for arm in printed}
+    chosen = (stage.adopted,) if model.confirmation else (stage.reference, stage.best)
+    return [
+        arm
+        for arm in stage.arms
+        if arm.workloads and arm in chosen and arm.planned.identity not in shown
+    ]
 
 
-def _shortened(stage: StageSummary) -> Iterator[Block]:
-    ran = [arm for arm in stage.arms if arm.workloads]
-    omitted = len(ran) - len(_detailed(stage))
-    if omitted:
-        yield Paragraph.of(f"{omitted} more arms are only in the table.")
+def _shortened(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
+    others = len([arm for arm in stage.arms if arm.workloads]) - len(_detailed(stage, model))
+    if others:
+        yield Paragraph.of(f"The results of {others} of its arms are only in the table.")
 
 
 def _sign(before: ArmResult, arm: ArmResult, stage: StageSummary, model: ReportModel) -> str:

@@ -17,6 +17,7 @@ from loadgen.util.files import write_atomic
 
 CHARTS = "charts"
 SCRIPT = "reproduce.sh"
+STUDY = "study.yaml"
 
 
 def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path) -> list[Path]:
@@ -29,7 +30,8 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
         into: Folder of the report, created if there is none.
 
     Returns:
-        STUDY.md with charts/*.svg and STUDY.html, as far as the study wants them, and reproduce.sh.
+        STUDY.md with charts/*.svg and STUDY.html, as far as the study wants them, study.yaml and
+        reproduce.sh.
 
     Raises:
         BadInput: A file cannot be written.
@@ -50,6 +52,8 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
         texts |= {into / CHARTS / file: svg for file, svg in page_writer.chart_files(page).items()}
     if "html" in formats:
         texts[into / f"{name}.html"] = page_writer.html(page)
+    if text := facts.get("text"):
+        texts[into / STUDY] = str(text)
     arms = {"baseline": model.baseline, "winner": model.winner}
     planned = {role: arm.planned for role, arm in arms.items() if arm is not None}
     if planned:

@@ -8,7 +8,7 @@ hand.
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.config.target import SIMULATOR
 from loadgen.document import Block, Code, Heading, Items, Paragraph, Span, Tone, line, prose
 from loadgen.lab.study.plan.plan import PlannedArm
+from loadgen.lab.study.report.client_command import client_command
 from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.lab.study.spec.study import Study
 from loadgen.lab.study.spec.workloads import loads
@@ -120,13 +121,13 @@ def _function(name: str, planned: PlannedArm, study: Study, settings: RunSetting
         yield f"    expect_free {where.hostname} {where.port}"
         yield f"    serve {name}-{number} {folder} {shlex.join(words)}"
         yield f"    await {where.hostname} {where.port}"
-    yield f"    loadgen run {shlex.join(run_words(planned, study, settings))}"
+    words = serialize.flags(run_settings(planned, study, settings))
+    yield f"    loadgen run {shlex.join(words)}"
     yield "}"
 
 
-def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Sequence[str]:
-    """Return the words after `loadgen run` that run a workload on an arm at the addresses of its
-    shown commands.
+def run_settings(planned: PlannedArm, study: Study, settings: RunSettings) -> RunSettings:
+    """Return the settings that run a workload on an arm at the addresses of its shown commands.
 
     Args:
         planned: The arm.
@@ -134,14 +135,13 @@ def run_words(planned: PlannedArm, study: Study, settings: RunSettings) -> Seque
         settings: Settings of the workload.
     """
     simulated = planned.spec.engine == SIMULATOR
-    run = settings_for_engine(
+    return settings_for_engine(
         planned.launches, settings.replace(model=planned.model), simulated=simulated
     ).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
         slo=study.objective.slo if study.objective.metric != "goodput" else None,
     )
-    return serialize.flags(run)
 
 
 def _comment(text: str) -> str:
@@ -156,10 +156,12 @@ def benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
         served: The arm.
     """
     where = " and ".join(launch.base_url for launch in served.launches)
-    rows = [
-        f"# {name}\nloadgen run {shlex.join(run_words(served, model.study, load))}"
-        for name, load in loads(model.study).items()
-    ]
+    runs = {
+        name: run_settings(served, model.study, load) for name, load in loads(model.study).items()
+    }
+    commands = {name: client_command(run) for name, run in runs.items()}
+    rows = [f"# {name}\n{command}" for name, (command, _) in commands.items()]
+    releases = dict.fromkeys(release for _, release in commands.values() if release)
     yield Heading(3, "Benchmark Script")
     how = (
         "These results are imported: the study started no server. With `loadgen`, these commands "
@@ -173,6 +175,9 @@ def benchmark_script(model: ReportModel, served: PlannedArm) -> Iterator[Block]:
         prose(f"{how} at {where}; an engine that is started by hand may listen elsewhere:")
     )
     yield Code("\n\n".join(rows), "bash")
+    if releases:
+        same = " or ".join(f"`loadgen run --compat {release}`" for release in releases)
+        yield Paragraph(prose(f"With the flags of `vllm bench serve`, {same} sends the same."))
 
 
 def data_section(model: ReportModel) -> Iterator[Block]:

@@ -4,11 +4,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loadgen.document import Span, Table, Tone, cell, line
+from loadgen.document import Line, Span, Table, Tone, cell, line, prose
 from loadgen.errors import Place
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
 from loadgen.lab.study.execute.facts import fact_name
-from loadgen.lab.study.report.arm_text import DIGITS, difference_text, numbers, score
+from loadgen.lab.study.report.arm_text import (
+    DIGITS,
+    changed_parameters,
+    difference_text,
+    doubts,
+    in_words,
+    numbers,
+    score,
+)
 from loadgen.lab.study.report.findings_text import time_spent
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
 from loadgen.util.number_format import fixed, percent, signed
@@ -57,8 +65,22 @@ def arms(step: StageSummary, model: ReportModel) -> Table:
             if arm.why:
                 quoted = arm.verdict in (Verdict.FAILED, Verdict.PRUNED)
                 verdict.append(line(Span(arm.why, Tone.CODE if quoted else Tone.PLAIN)))
-        rows.append((*map(cell, row), cell(*verdict)))
+        name, value, *others = row
+        scored = cell(line(value), *doubts(result))
+        named = cell(line(name), *_changed(arm, step, model))
+        rows.append((named, scored, *map(cell, others), cell(*verdict)))
     return Table(head, tuple(rows))
+
+
+def _changed(arm: ArmResult, step: StageSummary, model: ReportModel) -> Iterator[Line]:
+    """Yield what an arm changes in the reference, in flags; published pages have the commands."""
+    reference = step.reference
+    if reference is None or arm is reference or model.published:
+        return
+    if arm.planned.spec.engine == reference.planned.spec.engine and (
+        text := changed_parameters(arm.planned, reference.planned)
+    ):
+        yield prose(text)
 
 
 def other_workloads(step: StageSummary, model: ReportModel) -> Iterator[Table]:
@@ -85,12 +107,12 @@ def options(model: ReportModel) -> Table:
         adopted = stage.adopted
         reference = stage.reference
         if adopted is None or reference is None:
-            rows.append(tuple(map(cell, (stage.name, "-", "-", "-", "-"))))
+            rows.append(tuple(map(cell, (in_words(stage.name), "-", "-", "-", "-"))))
             continue
         left = [] if adopted.planned.identity in built_on else [line("not part of the winner")]
         rows.append(
             (
-                cell(stage.name),
+                cell(in_words(stage.name)),
                 cell(Span(adopted.name, Tone.CODE), *left),
                 cell(difference_text(adopted, model.workload)),
                 cell(Span(reference.name, Tone.CODE)),
@@ -143,7 +165,11 @@ def groups(model: ReportModel) -> Table:
                     ),
                 )
         rows.append(
-            (cell(Span(stage.name, Tone.STRONG), line(Span(best.name, Tone.CODE))), ours, theirs)
+            (
+                cell(Span(in_words(stage.name), Tone.STRONG), line(Span(best.name, Tone.CODE))),
+                ours,
+                theirs,
+            )
         )
     return Table(
         ("Benchmark Cases", "Optimized", "Baseline" if of_baseline else "Compared with"),
