@@ -13,7 +13,7 @@ from loadgen.lab.audit.files import results
 from loadgen.lab.audit.finding import Finding, Findings
 from loadgen.lab.audit.page import Page
 from loadgen.lab.audit.published import Published
-from loadgen.lab.audit.rules import OF_PAGES, OF_RESULTS, OF_STUDIES
+from loadgen.lab.audit.rules import OF_RESULTS, rules_for
 from loadgen.lab.audit.study import PublishedStudy
 
 
@@ -76,8 +76,7 @@ def audit_file(path: str) -> AuditedFile:
     study = PublishedStudy(page)
     inconsistencies = [
         *chain.from_iterable(map(audit_result, [*page.results, *page.measured])),
-        *chain(*(rule(study) for rule in OF_PAGES)),
-        *chain(*(rule(study) for rule in OF_STUDIES if study.compares)),
+        *chain(*(rule(study) for rule in rules_for(study))),
     ]
     return AuditedFile(path, page.results, inconsistencies)
 

@@ -30,21 +30,10 @@ SHELLS = ("", "bash", "sh", "shell", "console")
 # Where the flags of a command are said to be none, in place of a fence.
 NO_FLAGS = re.compile(r"(?i)\b(?:parameters|flags|arguments|options)\s*:\s*(N/A|none)\b")
 _STEM = 5  # characters by which words are compared: backend and backends, cache and caching
-_FILLERS = {
-    "the",
-    "in",
-    "of",
-    "and",
-    "for",
-    "with",
-    "choosing",
-    "enable",
-    "selection",
-    "option",
-    "options",
-    "mode",
-}
-_FILLERS |= {"max", "num", "number", "numbers"}
+_FILLERS = set(
+    re.findall(r"\w+", "the in of and for with choosing enable selection option options")
+)
+_FILLERS |= {"mode", "max", "num", "number", "numbers"}
 _FILLERS |= {word for engine in LAUNCHES.values() for word in re.findall("[a-z]+", engine.lower())}
 
 

@@ -168,10 +168,17 @@ class PublishedStudy:
         return Finding(self.page.place(at), rule, says, should_be, why, cause=cause, weight=weight)
 
     def note(
-        self, at: int, rule: str, says: str, why: str, cause: str = "", weight: float = 0.0
+        self,
+        at: int,
+        rule: str,
+        says: str,
+        why: str,
+        cause: str = "",
+        weight: float = 0.0,
+        should_be: str = "",
     ) -> Finding:
         """A finding of what stands at `at` that can be true as printed."""
-        return Finding(self.page.place(at), rule, says, "", why, True, cause, weight)
+        return Finding(self.page.place(at), rule, says, should_be, why, True, cause, weight)
 
     def staged(self) -> Iterator[tuple[Section, list[PublishedArm]]]:
         """Each stage with its arms, in their order."""

@@ -49,7 +49,7 @@ def bases(study: PublishedStudy) -> Findings:
     """A candidate is the best so far with one change, and has nothing of what was rejected."""
     best: PublishedArm | None = None
     rejected: Rejected = {}
-    for stage, arms in study.staged() if not study.repeated else ():
+    for stage, arms in study.staged():
         for arm in arms or _crashed(study, stage):
             if best and _comparable(best, arm):
                 yield from _carried(arm, best, rejected)
@@ -212,7 +212,7 @@ def idle_options(study: PublishedStudy) -> Findings:
     nothing.
     """
     best: PublishedArm | None = None
-    for _, arms in study.staged() if not study.repeated else ():
+    for _, arms in study.staged():
         for arm in arms:
             if (
                 not best

@@ -15,7 +15,7 @@ MAX_CLIENT_SHARE = 0.03  # relative: what a client needs between two requests
 
 def copied(study: PublishedStudy) -> Findings:
     """What stands beside a throughput is of the same block, and to the same digits."""
-    if not study.arms or study.repeated:
+    if not study.arms:
         return
     for table, row, cell in study.table_cells():
         total = cell.get("total_per_s")
@@ -73,8 +73,6 @@ def percents(study: PublishedStudy) -> Findings:
     """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens
     by duration.
     """
-    if study.repeated:
-        return
     for row, base, cell in study.pairs():
         for quantity in cell.quantities:
             before = base.get(quantity.name)

@@ -48,10 +48,7 @@ def hidden(study: PublishedStudy) -> Findings:
                 f"of {quantity.change.text}"
             )
             says = f"{title(name)} {after} ms"
-            place = study.page.place((cell.get(name) or quantity).at)
-            yield Finding(
-                place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value
-            )
+            yield _lost(study, (cell.get(name) or quantity).at, says, why, ratio.value)
 
 
 def _of_summary(study: PublishedStudy) -> Findings:
@@ -74,10 +71,11 @@ def _of_summary(study: PublishedStudy) -> Findings:
                 f"of {printed.text} over {incumbent.name}"
             )
             says = f"{title(name)} {after} ms"
-            place = study.page.place(printed.at)
-            yield Finding(
-                place, "hidden-loss", says, change(ratio.value), why, True, "losses", ratio.value
-            )
+            yield _lost(study, printed.at, says, why, ratio.value)
+
+
+def _lost(study: PublishedStudy, at: int, says: str, why: str, ratio: float) -> Finding:
+    return study.note(at, "hidden-loss", says, why, "losses", ratio, change(ratio))
 
 
 def _gain(quantity: Quantity) -> Number | None:

@@ -34,7 +34,7 @@ def gains(study: PublishedStudy) -> Findings:
     """A stage's gain is its best by the best before it; where a row has a baseline of its own,
     it is judged by that.
     """
-    for row in study.summary.rows if not study.repeated else ():
+    for row in study.summary.rows:
         printed = printed_change(row)
         if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
             continue
@@ -170,7 +170,7 @@ def incumbents(study: PublishedStudy) -> Findings:
                 f"{winner} won before this stage, with {best.total} tok/s: only gains of the "
                 "winner add up"
             )
-            yield Finding(study.page.place(stage.begin), "incumbent", says, winner, why, note=True)
+            yield study.note(stage.begin, "incumbent", says, why, should_be=winner)
         best = study.best([*arms, best])
 
 
@@ -232,10 +232,8 @@ def references(study: PublishedStudy) -> Findings:
         if excess.above(1) and ratio:
             why = f"{loser} was not the best so far: {rival.name} had {rival.total} tok/s"
             says = f"{line['share']}%"
-            place = study.page.place(line.start("share"))
-            yield Finding(
-                place, "reference", says, change(ratio.value), why, True, weight=excess.value - 1
-            )
+            at, off_by = line.start("share"), excess.value - 1
+            yield study.note(at, "reference", says, why, "", off_by, change(ratio.value))
 
 
 def _time(arm: PublishedArm) -> str:
@@ -256,8 +254,6 @@ def noise(study: PublishedStudy) -> Findings:
     within = Noise.pooled(
         [Noise.of_replicates(np.array(set_rates)) for set_rates in values if set_rates]
     )
-    if study.repeated:
-        return
     if within is None or within.df < MIN_DF:
         yield from _unknown(study)
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loadgen.lab.audit.command import setting_text
 from loadgen.lab.audit.engine_flags import TABLES
-from loadgen.lab.audit.finding import Finding, Findings
+from loadgen.lab.audit.finding import Findings
 from loadgen.lab.audit.number import plain
 from loadgen.lab.audit.study import PublishedStudy, akin
 
@@ -211,14 +211,8 @@ def hardware(study: PublishedStudy) -> Findings:
     )
     if counted is None:
         why = "the number of devices is unknown, and so is the throughput of each"
-        yield Finding(
-            study.page.place(at),
-            "hardware-count",
-            hardware_text,
-            "a number of devices",
-            why,
-            note=True,
-        )
+        count = "a number of devices"
+        yield study.note(at, "hardware-count", hardware_text, why, should_be=count)
         return
     widest = max(study.page.commands, key=lambda command: command.width, default=None)
     if widest is not None and widest.width > counted:

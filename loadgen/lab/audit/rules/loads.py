@@ -149,9 +149,7 @@ def announced(study: PublishedStudy) -> Findings:
             shape = f"{workload.input_tokens} tokens in, {workload.output_tokens} out"
             says = f"{workload.name}: {shape}" if workload.name else shape
             why = "no result on the page is of this workload"
-            yield Finding(
-                study.page.place(workload.at), "announced", says, "a result", why, note=True
-            )
+            yield study.note(workload.at, "announced", says, why, should_be="a result")
 
 
 def failures(study: PublishedStudy) -> Findings:
@@ -226,7 +224,7 @@ def clients(study: PublishedStudy) -> Findings:
             says, should_be, why = differing[-1]
             told.add((client.at, says))
             why += f" (line {page.place(beside[-1].at).line})"
-            yield Finding(page.place(client.at), "client", says, should_be, why, True)
+            yield study.note(client.at, "client", says, why, should_be=should_be)
 
 
 def _port(client: ClientCommand, server: ServingCommand) -> tuple[str, ...]:

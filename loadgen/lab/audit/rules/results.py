@@ -29,8 +29,6 @@ def lines(study: PublishedStudy) -> Findings:
     """ "A (x tok/s) > B (y tok/s)": each number is of a block, and stands to the next as the
     sign says.
     """
-    if study.repeated:
-        return  # numbers of lines are means over starts
     for left, right in pairwise([*ENTRY.finditer(study.page.prose), None]):
         if left is None:
             continue

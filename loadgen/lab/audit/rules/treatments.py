@@ -190,44 +190,27 @@ def combinations(study: PublishedStudy) -> Findings:
 
 
 def duplicates(study: PublishedStudy) -> Findings:
-    """No run is published as two treatments."""
-    reported: set[int] = set()
-    for first, second in itertools.combinations(study.tried, 2):
-        if id(second) in reported or not first.result.same_run(second.result):
+    """No run is published as two treatments, nor again under another title as a second run."""
+    reported: set[tuple[int, str]] = set()
+    for first, second in itertools.combinations(study.arms, 2):
+        if not first.result.same_run(second.result):
             continue
         if first.same_server(second) and (
             first.stage == second.stage or study.is_reference(second)
         ):
+            rule, is_new = "reprinted", first.name != second.name
+        else:
+            is_told = first.command or second.command or first.label != second.label
+            rule, is_new = "duplicate", bool(first.stage and second.stage and is_told)
+        if not is_new or (id(second), rule) in reported:
             continue
-        if not first.command and not second.command and first.label == second.label:
-            continue
-        reported.add(id(second))
-        why = (
-            f"every number is that of {first.name} ({first.where}): one run, published as two "
-            "treatments"
-        )
-        yield Finding(
-            second.result.place, "duplicate", f"{second.name}: total {second.total} tok/s", "", why
-        )
-
-
-def reprinted(study: PublishedStudy) -> Findings:
-    """A result that is printed again, under another title, is not a second run."""
-    reported: set[int] = set()
-    for first, second in itertools.combinations(study.arms, 2):
-        is_again = (
-            first.name != second.name
-            and first.result.same_run(second.result)
-            and first.same_server(second)
-        )
-        if (
-            is_again
-            and id(second) not in reported
-            and (first.stage == second.stage or study.is_reference(second))
-        ):
-            reported.add(id(second))
-            why = f"every number is that of {first.name} ({first.where}): one run, printed twice"
-            yield second.note("reprinted", why, "reprinted")
+        reported.add((id(second), rule))
+        why = f"every number is that of {first.name} ({first.where}): one run, "
+        if rule == "reprinted":
+            yield second.note(rule, f"{why}printed twice", rule)
+        else:
+            says = f"{second.name}: total {second.total} tok/s"
+            yield Finding(second.result.place, rule, says, "", f"{why}published as two treatments")
 
 
 def one_sided(study: PublishedStudy) -> Findings:
@@ -251,7 +234,7 @@ def one_sided(study: PublishedStudy) -> Findings:
 
 def repeats(study: PublishedStudy) -> Findings:
     """One command that was measured twice has one result, as far as nothing else differs."""
-    measured = [arm for arm in study.arms if arm.command.text and arm.total and not study.repeated]
+    measured = [arm for arm in study.arms if arm.command.text and arm.total]
     for first, *later_arms in kinds(
         measured, lambda earlier, later: earlier.same_server(later) and earlier.same_work(later)
     ):
@@ -274,7 +257,7 @@ def _judged(study: PublishedStudy, arm: PublishedArm) -> str:
 
 def unreported(study: PublishedStudy) -> Findings:
     """A workload that was measured is in a table, whichever way it went."""
-    if study.comparison is NO_TABLE or study.repeated:
+    if study.comparison is NO_TABLE:
         return
     shown = set(map(id, itertools.chain.from_iterable(arms for _, _, arms in study.cells())))
     rows = " / ".join(row.name.lower() for row in study.comparison.rows)
