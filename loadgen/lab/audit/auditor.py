@@ -1,6 +1,4 @@
-"""Audit of files: each is read as what it is and held to every rule, and all are held against
-each other.
-"""
+"""Audit of files: each is held to every rule, and all are held against each other."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -82,9 +80,7 @@ def audit_file(path: str) -> AuditedFile:
 
 
 def findings(files: Sequence[AuditedFile]) -> list[Finding]:
-    """What of files cannot be true, by themselves and together, or does not show what it seems
-    to.
-    """
+    """What of files cannot be true, or does not show what it seems to."""
     of_files = chain.from_iterable(file.findings for file in files)
     return [*of_files, *copies({file.path: file.results for file in files})]
 

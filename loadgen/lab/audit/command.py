@@ -1,6 +1,4 @@
-"""Serving command: how an engine was started, as a page prints it, and which two start the same
-server.
-"""
+"""Serving command: how an engine was started, and which two start the same server."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -8,12 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from loadgen.lab.audit.engine_flags import (
-    OFF,
     PORTS,
     EngineFlags,
     engine_flags,
     likely_engines,
-    turns_off,
     variables,
 )
 from loadgen.lab.audit.shell import Flaw, ShellCommand, flags_of, shell_commands
@@ -89,18 +85,14 @@ class ServingCommand:
 
     @cached_property
     def engines(self) -> frozenset[str]:
-        """The engines that it can start: its own, or those whose flags it has; none if it is
-        unknown.
-        """
+        """The engines that it can start: its own, or those that have its flags."""
         if not self:
             return frozenset()
         return frozenset({self.engine}) if self.engine else likely_engines(self.flags)
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """All that it sets but model and address, by engine-neutral names where the engine's
-        flag table has one.
-        """
+        """All that it sets but model and address, by engine-neutral names if possible."""
         settings = dict(self._known.setting(name, value) for name, value in self.flags.items())
         knobs = variables()
         settings |= {
@@ -143,9 +135,7 @@ class ServingCommand:
         return same_model and bool(self.engines & other.engines) and self.settings == other.settings
 
     def changes(self, other: "ServingCommand") -> dict[str, tuple[str | None, str | None]]:
-        """The settings in which it differs from another: name to the other's value and its own;
-        None is unset.
-        """
+        """The settings in which it differs: name to the other's value and its own; None: unset."""
         before = dict(other.settings)
         after = dict(self.settings)
         if self.name and other.name and self.name.lower() != other.name.lower():
@@ -169,24 +159,13 @@ class ServingCommand:
             flags={name: value for name, value in self.flags.items() if not is_idle(name, value)},
         )
 
-    def turned_off(self) -> dict[str, str]:
-        """The flags and variables that turn a feature off: name to the feature."""
-        features = {}
-        for name, value in {**self.flags, **self.env}.items():
-            knob, to = self._known.setting(name, value)
-            if feature := turns_off(name, value) or (knob if to == OFF else ""):
-                features[name] = f"{feature} {knob if to == OFF else ''}".replace("_", " ").strip()
-        return features
-
     @property
     def _known(self) -> EngineFlags:
         engines = self.engines
         return engine_flags(next(iter(engines)) if len(engines) == 1 else "")
 
     def changed_by(self, comment: str) -> "ServingCommand":
-        """With the flags that a comment names in place of its own; as it is where the comment
-        names none.
-        """
+        """With the flags that a comment names in place of its own."""
         added = next(shell_commands(comment, 0), None) if comment.startswith("-") else None
         if added is None:
             return self
@@ -216,16 +195,12 @@ def setting_text(name: str, value: str | None = "") -> str:
 
 
 def commands(text: str, at: int) -> Iterator[ServingCommand]:
-    """The commands that start an engine, or flags that stand alone, in the text of a fence that
-    begins at `at`.
-    """
+    """The commands of a fence that begins at `at`: they start an engine, or are flags alone."""
     return filter(None, map(serving_command, shell_commands(text, at)))
 
 
 def serving_command(line: ShellCommand) -> ServingCommand:
-    """The server that a command starts, or flags alone that a page prints; NO_COMMAND if it
-    starts none.
-    """
+    """The server that a command starts, or flags that stand alone; else NO_COMMAND."""
     engine, words = (
         ("", line.words) if line.words and line.words[0].startswith("-") else _launch(line)
     )
@@ -238,9 +213,7 @@ def serving_command(line: ShellCommand) -> ServingCommand:
 
 
 def _launch(line: ShellCommand) -> tuple[str, tuple[str, ...]]:
-    """Return the engine that a command starts, by itself or in a container, and the words for
-    it; empty: none.
-    """
+    """Return the engine that a command starts and the words for it; empty: none."""
     for start in range(len(line.words) if line.wrapped else 1):
         for launch, engine in LAUNCHES.items():
             if line.words[start : start + len(launch)] == launch:

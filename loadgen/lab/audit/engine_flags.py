@@ -1,6 +1,4 @@
-"""EngineFlags: what a flag of an engine sets, whichever of its names is used, from the engines'
-own flag tables.
-"""
+"""EngineFlags: what a flag of an engine sets, from the engines' own flag tables."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,8 +18,6 @@ TABLES = {
 # Unless a flag says.
 PORTS = {"vLLM": "8000", "SGLang": "30000", "TensorRT-LLM": "8000", "llama.cpp": "8080"}
 OFF = "off"
-_OFF_WORDS = {"0", "false", "off", "no", "none", "disable", "disabled"}
-_OFF_PREFIXES = ("no-", "disable-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +47,7 @@ class EngineFlags:
 
 @cache
 def engine_flags(engine: str) -> EngineFlags:
-    """Return the flags of an engine by the name that pages have for it; of no engine, those that
-    mean one thing.
-    """
+    """Return the flags of an engine; of no engine, those that mean one thing in all."""
     if engine in TABLES:
         return _flags(TABLES[engine])
     tables = [_flags(table) for table in TABLES.values()]
@@ -89,21 +83,6 @@ def variables() -> dict[str, str]:
         for knob, forms in table.forms.items():
             settings |= {form.name: knob for form in forms if isinstance(form, EnvVariable)}
     return settings
-
-
-def turns_off(flag: str, value: str) -> str:
-    """Return the feature that a flag or variable turns off; empty if it turns off none."""
-    name = flag.replace("_", "-").lower()
-    for prefix in _OFF_PREFIXES:
-        if name.startswith(prefix) and value.lower() not in _OFF_WORDS:
-            return name.removeprefix(prefix)
-    is_switch = name.startswith(("enable-", "use-")) or "-enable-" in name or "-use-" in name
-    is_switch = is_switch or name.endswith(("-enabled", "-enable"))
-    if (is_switch and value.lower() in _OFF_WORDS) or (
-        name == "chunked-prefill-size" and value == "-1"
-    ):
-        return name
-    return ""
 
 
 def _flags(table: KnobTable) -> EngineFlags:

@@ -195,9 +195,7 @@ def _read(data: Any, place: Place) -> Iterator[Published]:
 
 
 def _flat(data: dict[str, Any], place: Place) -> Published:
-    """As vLLM's benchmark and those that came from it keep a result; loadgen adds a part of its
-    own.
-    """
+    """As vLLM's benchmark and its relatives keep a result; loadgen adds a part of its own."""
     numbers: dict[str, Number] = {}
     for key, name in KEYS.items():
         value = _value(data.get(key))

@@ -115,9 +115,7 @@ class FindingGroup:
 
 
 def grouped(findings: Iterable[Finding]) -> list[FindingGroup]:
-    """Group findings by file, rule and cause: contradictions before notes, and those of worse
-    rules first.
-    """
+    """Group findings by file, rule and cause: contradictions first, then the worse rules."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         cause = finding.cause or (finding.place, finding.says, finding.should_be)

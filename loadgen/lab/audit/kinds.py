@@ -82,7 +82,6 @@ KINDS = {
         "The candidate is not the best configuration so far with one change.",
     ),
     "label": Kind("change missing in the title", "The candidate changes more than its title says."),
-    "turned-off": Kind("feature turned off", "The stage is named after a feature that is off."),
     "idle-option": Kind("option without effect", "The option cannot have caused the gain."),
     "row-without-stage": Kind(
         "row without a stage",

@@ -1,6 +1,4 @@
-"""Number: a quantity as it was printed, with the bounds between which it lay before it was
-rounded.
-"""
+"""Number: a quantity as it was printed, with the bounds of its rounding."""
 
 import math
 import operator
@@ -95,9 +93,7 @@ UNKNOWN = Number(math.nan, math.nan, math.nan)
 
 
 def plain(value: float) -> str:
-    """A number as findings write it: whole ones without a point, others with two digits after
-    it, small ones three.
-    """
+    """A number as findings write it: whole, or with two digits, or three if it is small."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"

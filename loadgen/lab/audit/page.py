@@ -30,10 +30,8 @@ SHELLS = ("", "bash", "sh", "shell", "console")
 # Where the flags of a command are said to be none, in place of a fence.
 NO_FLAGS = re.compile(r"(?i)\b(?:parameters|flags|arguments|options)\s*:\s*(N/A|none)\b")
 _STEM = 5  # characters by which words are compared: backend and backends, cache and caching
-_FILLERS = set(
-    re.findall(r"\w+", "the in of and for with choosing enable selection option options")
-)
-_FILLERS |= {"mode", "max", "num", "number", "numbers"}
+_FILLERS = set(re.findall(r"\w+", "the in of and for with choosing enable selection option mode"))
+_FILLERS |= {"options", "max", "num", "number", "numbers"}
 _FILLERS |= {word for engine in LAUNCHES.values() for word in re.findall("[a-z]+", engine.lower())}
 
 
@@ -111,9 +109,7 @@ class Page:
         self.workloads = list(workloads(text, self.prose, self.clients, titles))
 
     def place(self, at: int, name: str = "") -> Place:
-        """The place of a character; where its line is long, by `name`, a block's, and its
-        section.
-        """
+        """The place of a character; on a long line by `name`, a block's, and its section."""
         line = bisect_right(self._starts, at)
         ends = self._starts[line] if line < len(self._starts) else len(self.text)
         if ends - self._starts[line - 1] <= LONG:
@@ -135,9 +131,7 @@ class Page:
         return next((s for s in reversed(self.sections) if at in s and s.level <= level), NOWHERE)
 
     def near(self, items: Sequence[Item], at: int) -> list[Item]:
-        """Those of the items that stand before a character, under the innermost heading that has
-        any.
-        """
+        """The items before a character, under the innermost heading that has any."""
         before = [item for item in items if item.at < at]
         for section in [section for section in reversed(self.sections) if at in section]:
             if inside := [item for item in before if item.at in section]:
@@ -145,9 +139,7 @@ class Page:
         return before
 
     def titled(self, word: str) -> tuple[str, int] | None:
-        """What the first section says whose title begins with a word, the rest of its title
-        included, and where.
-        """
+        """What the first section says whose title begins with a word, and where."""
         for section in self.sections:
             first, _, rest = section.title.partition(" ")
             if first.lower() == word.lower():
@@ -223,9 +215,7 @@ def summary_and_stages(page: Page) -> tuple[Table, list[Section]]:
 
 
 def stages_of(row: Row, stages: Sequence[Section]) -> list[Section]:
-    """The stages that a row of the summary is about: those whose titles have most of its words,
-    and no others.
-    """
+    """The stages that a row of the summary is about, by the words of their titles."""
     words = stems(row.name)
     shared = {stage.begin: len(words & stems(stage.title)) for stage in stages}
     most = max(shared.values(), default=0)

@@ -1,6 +1,4 @@
-"""Published: one result as somebody published it, in names that are neither console's nor
-file's.
-"""
+"""Published: one result as somebody published it, in neutral names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +7,8 @@ from typing import Any
 from loadgen.lab.audit.finding import Place
 from loadgen.lab.audit.number import UNKNOWN, Number
 
-MIN_EQUAL_LENGTHS = (
-    100  # requests: of sets of n lengths that differ, one in n has a whole number as its mean
-)
+# Requests: of sets of n lengths that differ, one in n has a whole number as its mean.
+MIN_EQUAL_LENGTHS = 100
 
 
 def title(name: str) -> str:
@@ -105,24 +102,18 @@ class Published:
         return (self["input_tokens"] + self["output_tokens"]) / self["duration_s"]
 
     def per_request(self) -> tuple[float, float] | None:
-        """Input and output tokens of a request that succeeded; None where they were not
-        published.
-        """
+        """Input and output tokens of a request that succeeded; None: unknown."""
         prompt = (self["input_tokens"] / self["ok"]).value
         reply = self.mean_reply.value
         return (prompt, reply) if prompt > 0 and reply > 0 else None
 
     def latency_s(self) -> Number:
-        """The mean time of a request: as published, else TTFT and the gaps of a reply of mean
-        length.
-        """
+        """The mean time of a request: as published, else from TTFT and TPOT."""
         from_parts = self["mean_ttft_ms"] + self["mean_tpot_ms"] * (self.mean_reply - 1)
         return (self["mean_e2el_ms"] or from_parts) / 1000
 
     def same_run(self, other: "Published") -> bool:
-        """Whether both are one and the same run: all that both print is equal, and that is
-        enough to be no chance.
-        """
+        """Whether both are one run: all that both print is equal, and that is no chance."""
         shared = self.numbers.keys() & other.numbers.keys()
         is_enough = {"duration_s", "output_tokens", "mean_ttft_ms"} <= shared or len(
             self.numbers
@@ -130,7 +121,5 @@ class Published:
         return is_enough and all(self.numbers[name] == other.numbers[name] for name in shared)
 
     def decode_ms(self) -> Number:
-        """The time from a token to the next, over all tokens: (E2EL - TTFT) / (tokens - 1), each
-        of means.
-        """
+        """The time from a token to the next, of means: (E2EL - TTFT) / (tokens - 1)."""
         return (self["mean_e2el_ms"] - self["mean_ttft_ms"]) / (self.mean_reply - 1)

@@ -101,9 +101,7 @@ def shell_commands(text: str, at: int) -> Iterator[ShellCommand]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Lines that belong together: their text on one line, where they begin, and what of them
-    bash reads otherwise.
-    """
+    """Lines that belong together, where they begin, and what bash reads otherwise."""
 
     text: str
     at: int
@@ -111,9 +109,7 @@ class _Line:
 
 
 def _whole_commands(text: str) -> Iterator[_Line]:
-    """Join a command with the lines that its author meant to belong to it, whether bash joins
-    them or not.
-    """
+    """Join a command with the lines that its author meant to belong to it."""
     # All lines of the script may stand on one: a backslash that ends no line is one that did.
     is_run_on = "\n" not in text.strip() and "\\ " in text
     lines = [_Line(text.replace("\\ ", "  "), 0)] if is_run_on else list(_bash_lines(text))
@@ -157,9 +153,7 @@ def _bash_lines(text: str) -> Iterator[_Line]:
 
 
 def _json(line: _Line) -> Iterator[Flaw]:
-    """Yield JSON without quotes around it; a list of flags that no program stands before is not
-    for a shell.
-    """
+    """Yield JSON without quotes around it, but not in a list of flags without a program."""
     if line.text.startswith("-"):
         return
     for match in BARE_JSON.finditer(line.text):
@@ -188,9 +182,7 @@ def _indent(text: str) -> int:
 
 
 def flags_of(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Return the values of flags by their names, without dashes before them, and the words that
-    belong to none.
-    """
+    """Return the values of flags by their names without dashes, and the other words."""
     flags: dict[str, str] = {}
     rest: list[str] = []
     name = ""

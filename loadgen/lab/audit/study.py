@@ -1,6 +1,4 @@
-"""Published study: what a page says it did: stages, their arms, the comparison at its head, the
-summary at its end.
-"""
+"""Published study: what a page says it did: stages, arms, comparison and summary."""
 
 import re
 from collections import defaultdict
@@ -77,9 +75,7 @@ class PublishedArm:
 
     @property
     def binding_cap(self) -> float | None:
-        """The most that could be in flight; None where it is unknown, or the tool prints how
-        many were.
-        """
+        """The most that could be in flight; None where it is unknown."""
         cap = self.result["cap"]
         return cap.value if cap and not self.result.over_guidellm else None
 
@@ -187,9 +183,7 @@ class PublishedStudy:
 
     @cached_property
     def repeated(self) -> bool:
-        """Whether arms were started several times: numbers of tables and lines are means, and no
-        block has them.
-        """
+        """Whether arms were started several times, so that tables have means."""
         return any(arm.result.starts > 1 for arm in self.arms)
 
     @property
@@ -212,9 +206,7 @@ class PublishedStudy:
         return groups
 
     def pairs(self) -> Iterator[tuple[Row, Cell, Cell]]:
-        """The rows of all tables with a baseline: each with its cell of that, and each other
-        one.
-        """
+        """The rows of all tables with a baseline: with its cell of that, and each other one."""
         return (
             (row, base, cell) for table in self.page.tables for row, base, cell, _ in table.pairs()
         )
@@ -243,9 +235,7 @@ class PublishedStudy:
         return nearest or [arm for arm in self.arms if self._estimate(arm, quantity) > 1]
 
     def _estimate(self, arm: PublishedArm, quantity: Quantity) -> int:
-        """Of how many servers a cell has the throughput, where the page marks it as an estimate;
-        1 for no other.
-        """
+        """Of how many servers a cell estimates the throughput; 1 for no other."""
         ratio = quantity.number / arm.total
         if quantity.name != "total_per_s" or not self._estimates or not ratio:
             return 1
@@ -334,9 +324,7 @@ class PublishedStudy:
         return [arm for arm in self.tried if arm.result.at < stage.begin]
 
     def best(self, arms: Iterable[PublishedArm | None]) -> PublishedArm | None:
-        """The best of the arms that lost no request that others did not lose; None among them is
-        no arm.
-        """
+        """The best of the arms that lost no request; None among them is no arm."""
         most = max((ok.value for arm in self.tried if (ok := arm.result["ok"])), default=0)
         whole = [arm for arm in arms if arm and arm.total and arm.result["ok"].value == most]
         return max(
@@ -404,9 +392,7 @@ class PublishedStudy:
         )
 
     def _label(self, command: ServingCommand, title: str) -> str:
-        """What stands above a command on a line of its own, as a name does, or else the title of
-        its section.
-        """
+        """The name above a command, on a line of its own, or the title of its section."""
         if not command or self.page.place(command.at).within:
             return title
         for line in reversed(self.page.prose[: command.at].split("\n")):

@@ -1,6 +1,4 @@
-"""Table: a Markdown table, its cells, and the quantities in them; also where all of it stands on
-one line.
-"""
+"""Table: a table of a page, its cells, and the quantities in them."""
 
 import itertools
 import re
@@ -168,9 +166,7 @@ class Table:
         return [change for change in printed if change is not None]
 
     def pairs(self) -> Iterator[tuple[Row, Cell, Cell, str]]:
-        """Each row, its cell of the baseline, and each other cell of it with the name of its
-        column.
-        """
+        """Each row, its baseline's cell, and each other cell with the name of its column."""
         if (base := self.baseline) is None:
             return
         for row in self.rows:
@@ -236,9 +232,7 @@ def _table(header: Texts, rows: list[Texts], at: int) -> Table:
 
 
 def _named(rows: list[Row]) -> tuple[Row, ...]:
-    """Name rows that all have the same first cell by the first other column of texts that
-    differ.
-    """
+    """Name rows that all have the same first cell by the first column that differs."""
     if len(rows) > 1 and len({row.name for row in rows}) == 1:
         for texts in zip(*([cell.text for cell in row.cells] for row in rows), strict=False):
             if len(set(texts)) == len(rows) and all(text[:1].isalpha() for text in texts):

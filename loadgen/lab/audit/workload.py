@@ -126,9 +126,7 @@ class ClientCommand:
 
     @property
     def model(self) -> str:
-        """The model's name in its requests; empty where it is the server's own, or a variable of
-        the script.
-        """
+        """The model's name in its requests; empty where nothing tells."""
         model = self.flags.get("served-model-name") or self.flags.get("model", "")
         return "" if "$" in model else model
 
@@ -212,9 +210,7 @@ def workloads(
 
 
 def _profiles(text: str, title_at: dict[int, str]) -> Iterator[AnnouncedWorkload]:
-    """A profile as GPUStack writes it: keys that begin with dataset_name, up to the next
-    profile.
-    """
+    """A profile as GPUStack writes it, from dataset_name to the next profile."""
     starts = [match.start() for match in re.finditer(r"\bdataset_name:", text)]
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
         keys = dict(KEY.findall(text[begin : min(end, begin + 400)].split("```")[0]))

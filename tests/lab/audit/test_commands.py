@@ -119,17 +119,6 @@ def test_copies_of_the_attention_share_the_devices_of_the_tensor_parallel_group(
     assert only(f"{server} --enable-dp-attention").width == 8
 
 
-def test_what_turns_a_feature_off_is_known() -> None:
-    assert set(only("vllm serve M --no-enable-prefix-caching --a 1").turned_off()) == {
-        "no-enable-prefix-caching"
-    }
-    assert set(only("X_USE_GEMM=0 vllm serve M --disable-log").turned_off()) == {
-        "X_USE_GEMM",
-        "disable-log",
-    }
-    assert only("vllm serve M --enable-prefix-caching").turned_off() == {}
-
-
 def test_a_comment_that_repeats_a_group_of_flags_has_all_of_it() -> None:
     one = only(
         "python3 -m sglang.launch_server --model M --speculative-algorithm E "

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from loadgen.lab.audit import Finding, audit, grouped
 from tests.helpers.audited_pages import SERVE, block, fence, found, only, rules, stage, study
 
@@ -248,26 +246,6 @@ def test_a_parser_of_answers_gains_nothing(tmp_path: Path) -> None:
         stage("1. Engine", SERVE, 20.1), stage("2. Tools", f"{SERVE} --tool-call-parser x", 16.75)
     )
     assert "has another cause" in only(found(tmp_path, text), "idle-option").why
-
-
-@pytest.mark.parametrize(
-    "command", [f"{SERVE} --no-enable-prefix-caching", f"PREFIX_CACHING_ENABLE=0 {SERVE}"]
-)
-def test_a_stage_that_is_named_after_a_feature_turns_it_on(tmp_path: Path, command: str) -> None:
-    base = stage("1. Engine", SERVE, 20.1)
-    assert only(
-        found(tmp_path, study(base, stage("2. Prefix caching", command, 19))), "turned-off"
-    ).note
-    assert (
-        of(tmp_path, "turned-off", study(base, stage("2. Without prefix caching", command, 19)))
-        == []
-    )
-
-
-def test_offloading_is_no_word_for_turning_off(tmp_path: Path) -> None:
-    base = stage("1. Engine", SERVE, 20.1)
-    offloading = stage("2. Offloading", f"{SERVE} --no-cpu-offloading", 19)
-    assert only(found(tmp_path, study(base, offloading)), "turned-off").note
 
 
 def test_a_gain_over_another_than_the_best_so_far_is_noted(tmp_path: Path) -> None:

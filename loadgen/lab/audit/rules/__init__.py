@@ -32,7 +32,7 @@ OF_PAGES: tuple[Callable[[PublishedStudy], Findings], ...] = (
 # promises none of them.
 OF_STUDIES: tuple[Callable[[PublishedStudy], Findings], ...] = (
     *(identity.models, identity.claimed, identity.hardware, identity.advice, identity.prompts),
-    *(identity.values, identity.engines, claims.untried, loads.announced, bases.turned_off),
+    *(identity.values, identity.engines, claims.untried, loads.announced),
     *(gains.rows, gains.incumbents, gains.numbers, gains.extrapolated),
     *(treatments.recommended, treatments.combinations, treatments.one_sided),
 )

@@ -1,6 +1,5 @@
 """Bases: what the candidates of a stage change, and whether that is what the stage says."""
 
-import re
 from collections.abc import Iterable
 from itertools import chain
 
@@ -13,7 +12,6 @@ from loadgen.lab.audit.study import JOINED, PublishedArm, PublishedStudy, stems
 
 # Settings that did not win: name to value and the title of the stage.
 Rejected = dict[str, tuple[str, str]]
-OFF_WORD = re.compile(r"\b(?:disabl(?:e|ed|ing)|without|no|off)\b")
 # Words of titles for settings that have other words in them.
 SYNONYMS = {
     "paral": {"tensor", "pipeline", "data", "expert", "parallel", "enable-dp-attention", "moe"},
@@ -111,9 +109,7 @@ def _carried(arm: PublishedArm, best: PublishedArm, rejected: Rejected) -> Findi
 
 
 def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Findings:
-    """Settings of the best so far that a candidate lacks, though its stage is about something
-    else.
-    """
+    """Settings of the best so far that a candidate of another stage lacks."""
     lost = {
         name: before
         for name, (before, to) in arm.command.changes(best.command).items()
@@ -144,9 +140,7 @@ def _missing(study: PublishedStudy, arm: PublishedArm, best: PublishedArm) -> Fi
 
 
 def _builds_on(study: PublishedStudy, arm: PublishedArm, earlier: list[PublishedArm]) -> bool:
-    """Whether a candidate has a setting of an earlier stage that neither the first one has nor
-    its own title names.
-    """
+    """Whether a candidate has a setting of an earlier stage that is not of the first one."""
     settings = {
         (name, value)
         for name, value in arm.command.settings.items()
@@ -208,9 +202,7 @@ def _names(arm: PublishedArm, setting: str, value: str) -> bool:
 
 
 def idle_options(study: PublishedStudy) -> Findings:
-    """A gain is of something that can change anything: a limit that is never reached changes
-    nothing.
-    """
+    """A gain is not of a limit that is never reached."""
     best: PublishedArm | None = None
     for _, arms in study.staged():
         for arm in arms:
@@ -243,19 +235,3 @@ def idle_options(study: PublishedStudy) -> Findings:
                 )
                 yield arm.note("idle-option", why, weight=by - 1)
         best = study.best([*arms, best])
-
-
-def turned_off(study: PublishedStudy) -> Findings:
-    """A stage that is named after a feature turns it on."""
-    for arm in study.tried:
-        text = f"{arm.stage.title} {arm.label}".lower()
-        for name, feature in arm.command.turned_off().items():
-            words = stems(feature.replace("-", " ").replace("_", " "))
-            run_on = "".join(re.findall("[a-z]", feature.lower()))
-            about = stems(arm.stage.title)
-            is_named = words & about or any(len(stem) > 3 and stem in run_on for stem in about)
-            is_named = is_named and not OFF_WORD.search(text)
-            if is_named and name.lower().replace("_", "-") not in text.replace("_", "-"):
-                value = {**arm.command.flags, **arm.command.env}[name]
-                why = f"{setting_text(name, value)} turns it off: {arm.settings}"
-                yield arm.note("turned-off", why)

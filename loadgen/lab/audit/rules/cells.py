@@ -41,9 +41,7 @@ def copied(study: PublishedStudy) -> Findings:
 
 
 def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantity) -> Finding:
-    """A throughput that no block has; a contradiction where the block that it should be of is
-    known.
-    """
+    """A throughput of no block; a contradiction where its block is known."""
     says = f"total {total.text} tok/s"
     why = f"no block on this page has it; it is in the row {row.name}"
     base = (
@@ -70,9 +68,7 @@ def _without_block(study: PublishedStudy, table: Table, row: Row, total: Quantit
 
 
 def percents(study: PublishedStudy) -> Findings:
-    """A change is the cell by the baseline's, less 1; and where a rate was wrong, that of tokens
-    by duration.
-    """
+    """A change is the cell by the baseline's, less 1; of rates, that of tokens by duration."""
     for row, base, cell in study.pairs():
         for quantity in cell.quantities:
             before = base.get(quantity.name)
@@ -156,9 +152,7 @@ def _wrong(
 def _of_tokens(
     study: PublishedStudy, after: Quantity, before: Quantity, printed: Change, row: str
 ) -> Finding | None:
-    """The same from tokens and durations, where both cells are total throughput and both blocks
-    are on the page.
-    """
+    """The same from tokens and durations, where both blocks are on the page."""
     arms = study.showing(after), study.showing(before)
     if after.name != "total_per_s" or not all(arms) or printed.per_device or printed.is_speedup:
         return None
@@ -201,9 +195,7 @@ def success_rates(study: PublishedStudy) -> Findings:
 
 
 def latencies(study: PublishedStudy) -> Findings:
-    """N requests of a mean time, at most `cap` at once, fit into their run; one at a time, they
-    fill it.
-    """
+    """N requests of a mean time, at most `cap` at once, fit into their run."""
     for row, base, cell, _ in study.comparison.pairs():
         before = base.get("latency_s")
         after = cell.get("latency_s")

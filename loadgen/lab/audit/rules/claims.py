@@ -52,9 +52,7 @@ def hidden(study: PublishedStudy) -> Findings:
 
 
 def _of_summary(study: PublishedStudy) -> Findings:
-    """The same of a summary without a baseline, whose rows print what a stage gained over the
-    best before it.
-    """
+    """The same of the rows of a summary without a baseline."""
     for row in study.summary.rows if study.summary.baseline is None and not study.repeated else ():
         printed = printed_change(row)
         pair = of_stages(study, row)
@@ -79,9 +77,7 @@ def _lost(study: PublishedStudy, at: int, says: str, why: str, ratio: float) -> 
 
 
 def _gain(quantity: Quantity) -> Number | None:
-    """By how much a quantity got better, as its change says; None where it did not, or nothing
-    is said.
-    """
+    """By how much a quantity got better, as its change says; None where it did not."""
     if quantity.change is None:
         return None
     ratio = quantity.change.ratio
@@ -99,9 +95,7 @@ def _worst(losses: Iterator[Loss], gained: Number) -> Loss | None:
 
 
 def _printed(results: list[Published], base: Cell, cell: Cell) -> Iterator[Loss]:
-    """Latencies that are printed without a change: name, before, after, and by how much they
-    rose.
-    """
+    """Latencies printed without a change: name, before, after, and the ratio."""
     for quantity in cell.quantities:
         before = base.get(quantity.name)
         is_told = quantity.change is not None or not quantity.name.endswith("_ms")

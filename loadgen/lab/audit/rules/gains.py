@@ -24,16 +24,13 @@ NUMBERED = re.compile(r"(\d+)\.\s")
 SKIPPED = re.compile(r"(?i)\b(?:skipped|rejected|not adopted|lower than)\b")
 LATENCY_ROUNDING = 0.005  # relative: how far a latency of two digits is off
 CONFIDENCE = 0.95  # two-sided
-MIN_SINGLE_GAIN = (
-    0.03  # relative: on a page that tells by how much runs differ, one run each shows none below it
-)
+# Relative: on a page that tells by how much runs differ, one run each shows none below it.
+MIN_SINGLE_GAIN = 0.03
 MIN_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
 
 
 def gains(study: PublishedStudy) -> Findings:
-    """A stage's gain is its best by the best before it; where a row has a baseline of its own,
-    it is judged by that.
-    """
+    """A stage's gain is its best by the best before it, or by the baseline of its row."""
     for row in study.summary.rows:
         printed = printed_change(row)
         if printed is None or any(SKIPPED.search(cell.text) for cell in row.cells):
@@ -52,9 +49,7 @@ def printed_change(row: Row) -> Change | None:
 
 
 def of_stages(study: PublishedStudy, row: Row) -> tuple[PublishedArm, PublishedArm] | None:
-    """The best arm of the stages that a row is about, and the best before it that is of none of
-    them.
-    """
+    """The best arm of the stages of a row, and the best before it that is of none."""
     stages = stages_of(row, study.stages)
     best = study.best([arm for arm in study.tried if arm.stage in stages])
     if best is None:
@@ -114,9 +109,7 @@ def _checked(
 def _multiplied(
     study: PublishedStudy, row: Row, printed: Change, best: PublishedArm, incumbent: PublishedArm
 ) -> Findings:
-    """A gain that is one of several servers, where one was measured, and that the row does not
-    call so.
-    """
+    """A gain of several servers, where one was measured and the row does not say so."""
     times = study.replicas(best), study.replicas(incumbent)
     per_server = best.total / incumbent.total
     if times[0] > times[1] and not study.per_device and printed.ratio.differs(per_server):
@@ -130,9 +123,7 @@ def _multiplied(
 def _readings(
     study: PublishedStudy, best: PublishedArm, incumbent: PublishedArm, ratio: Number
 ) -> Iterator[Number]:
-    """What a gain can be of: all devices, each of them, the time of a request; or over the
-    reference that is shown.
-    """
+    """What a gain can be of: all devices, each, the time of a request; or the reference."""
     yield ratio
     beside = [arm for arm in study.tried if arm.stage == best.stage and arm is not best]
     for shown in filter(study.is_reference, beside):
@@ -302,9 +293,7 @@ def _unknown(study: PublishedStudy) -> Findings:
 
 
 def alike(study: PublishedStudy) -> list[list[PublishedArm]]:
-    """Arms of the stages whose commands differ in nothing that binds, two or more of each kind;
-    no run twice.
-    """
+    """Arms of the stages whose commands differ in nothing that binds, two or more of a kind."""
     measured = [arm for arm in study.tried if arm.command and arm.result["ok"]]
     return [kind for kind in kinds(measured, _is_like) if len(kind) > 1]
 

@@ -33,9 +33,7 @@ DEVICE = re.compile(r"\b(?:[ABHL]\d{2,3}|GB\d{3}|MI\d{3}X?|910[BC]|L40S?)\b")
 
 
 def misread(study: PublishedStudy) -> Findings:
-    """Every word of a command reaches it, as it is printed, and a serving script starts a
-    server.
-    """
+    """Every word of a command reaches it, and a serving script starts a server."""
     for flaw in study.page.flaws:
         yield study.finding(flaw.at, "shell", f"`{' '.join(flaw.text.split())}`", "", flaw.why)
 
@@ -91,9 +89,7 @@ def engines(study: PublishedStudy) -> Findings:
 
 
 def models(study: PublishedStudy) -> Findings:
-    """Title, recommendation and commands name the model that the page is about, or a variant of
-    it.
-    """
+    """Title, recommendation and commands name the page's model, or a variant of it."""
     page = study.page
     names = []
     if stated := page.titled("Model"):
@@ -120,9 +116,7 @@ def models(study: PublishedStudy) -> Findings:
 
 
 def claimed(study: PublishedStudy) -> Findings:
-    """Every version of a family that title or recommendation names was run, if any of the family
-    was.
-    """
+    """Every version of a family that title or recommendation names was run."""
     run = " ".join(command.name.lower() for command in study.page.commands)
     for text, begin in _promises(study):
         for mention in VERSION.finditer(text):
@@ -141,9 +135,7 @@ def claimed(study: PublishedStudy) -> Findings:
 
 
 def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
-    """The title, and the sentences before the first command that recommend, with where they
-    begin.
-    """
+    """The title, and what recommends before the first command, with their places."""
     page = study.page
     if page.sections:
         yield page.sections[0].title, page.sections[0].begin
@@ -157,9 +149,7 @@ def _promises(study: PublishedStudy) -> Iterator[tuple[str, int]]:
 
 
 def _subject(study: PublishedStudy, named: list[str]) -> str:
-    """The model that a page is about: what it says of it, unless most of what it names is
-    another; else empty.
-    """
+    """The model that a page says it is about, or the one that most of its names mean."""
     stated = statement[0].strip("- *\n") if (statement := study.page.titled("Model")) else ""
     if not named:
         return stated.rpartition("/")[2] if ONE_MODEL.fullmatch(stated) else ""
@@ -189,9 +179,7 @@ def advice(study: PublishedStudy) -> Findings:
 
 
 def hardware(study: PublishedStudy) -> Findings:
-    """The devices that a page has are counted and are those that it recommends, and no server
-    takes more.
-    """
+    """The devices are counted, are those that are recommended, and no server takes more."""
     stated = study.page.titled("Hardware")
     if stated is None or not stated[0] or stated[0].startswith('"'):
         return  # nothing is said, or the words of others are quoted

@@ -12,13 +12,11 @@ from loadgen.lab.audit.workload import AnnouncedWorkload, ClientCommand
 MAX_MISSING = 0.01  # of the tokens that were asked, or that another arm had
 MIN_RATE_SHARE = 0.9  # of the throughput at which a server is idle but for the last answers
 MAX_LENGTH_CHANGE = 0.05  # relative, of mean prompts: beyond it, arms were sent other prompts
-MIN_KEPT_SHARE = (
-    0.85  # of the asked rate; below it a server did not keep up, or the run was too short to tell
-)
+# Of the asked rate; below it a server did not keep up, or the run was too short to tell.
+MIN_KEPT_SHARE = 0.85
 MIN_SENDING_S = 1
-MIN_LIFE_SHARE = (
-    0.15  # of the time of sending: a request that lives longer is no part of a steady state
-)
+# Of the time of sending: a request that lives longer is no part of a steady state.
+MIN_LIFE_SHARE = 0.15
 
 
 def asked(study: PublishedStudy) -> Findings:
@@ -85,9 +83,7 @@ def rate_limited(study: PublishedStudy) -> Findings:
 
 
 def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, float, float]:
-    """The rate of an arm's requests, /s; the time of sending them, duration and latency, s; NaN:
-    unknown.
-    """
+    """An arm's rate, /s, and its time of sending, duration and latency, s; NaN: unknown."""
     workload = study.workload(arm)
     result = arm.result
     rate = result["rate"].value if result["rate"] else workload.rate if workload else None
@@ -101,9 +97,7 @@ def _sending(study: PublishedStudy, arm: PublishedArm) -> tuple[float, float, fl
 
 
 def unsteady(study: PublishedStudy) -> Findings:
-    """A ratio of two servers is of two that keep up with their requests: else it depends on the
-    length of the run.
-    """
+    """A ratio of two servers is of two that keep up with their requests."""
     reported: list[PublishedArm] = []
     for row, base, cell in study.pairs():
         change = next((q.change for q in cell.quantities if q.change), None)
@@ -124,9 +118,7 @@ def unsteady(study: PublishedStudy) -> Findings:
 
 
 def _behind(study: PublishedStudy, arm: PublishedArm) -> str:
-    """How far a server stayed below the rate of its requests; empty if it kept up, or nothing
-    tells.
-    """
+    """How far a server stayed below the rate of its requests; empty if it kept up."""
     rate, sending, duration, latency = _sending(study, arm)
     done = arm.result["requests_per_s"].value
     # A rate at which all are sent at once is none.
@@ -153,9 +145,7 @@ def announced(study: PublishedStudy) -> Findings:
 
 
 def failures(study: PublishedStudy) -> Findings:
-    """As many requests succeed as the page says it sends, or as succeeded in the other arms of a
-    workload.
-    """
+    """As many requests succeed as the page sends, or as in the other arms of a workload."""
     short: set[float] = set()
     whole: list[tuple[PublishedArm, float]] = []
     # Those that were sent one workload: by the page's name, the announced workload and the cap.
@@ -208,9 +198,7 @@ def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) ->
 
 
 def clients(study: PublishedStudy) -> Findings:
-    """The client of a result asks for the model that its server serves, at the port on which it
-    listens.
-    """
+    """The client of a result asks for the model of its server, at its port."""
     page = study.page
     senders = [client for client in page.clients if not client.tool.starts_servers]
     servers = [command for command in page.commands if command.engine]

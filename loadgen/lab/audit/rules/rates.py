@@ -18,9 +18,7 @@ PARTS = {
 
 
 def peak_throughput(result: Published) -> Findings:
-    """A second of a run has no more tokens than the run, and one of its seconds no fewer than
-    its share.
-    """
+    """The peak second has no more tokens than the run, and no fewer than its share."""
     peak, tokens, duration = (
         result[name] for name in ("peak_output_per_s", "output_tokens", "duration_s")
     )
@@ -86,9 +84,7 @@ def peak_concurrency(result: Published) -> Findings:
 
 
 def in_flight(result: Published) -> Findings:
-    """Little's law: requests in flight, on average, are the rate of requests times how long each
-    takes.
-    """
+    """Little's law: requests in flight are the rate of requests times how long each takes."""
     rate = result["ok"] / result["duration_s"] or result["requests_per_s"]
     e2el = result["mean_e2el_ms"]
     limit = result["cap"] or result["peak_in_flight"]

@@ -131,9 +131,7 @@ def summaries(study: PublishedStudy) -> Findings:
 def _of_tokens(
     study: PublishedStudy, line: re.Match[str], first: Number, second: Number
 ) -> Findings:
-    """The same share from tokens and durations, where the two throughputs are of blocks and one
-    is no such rate.
-    """
+    """The same share from tokens and durations, where one throughput is no such rate."""
     first_rate, second_rate = (
         _of_total(study, total, Published.tokens_per_second) for total in (first, second)
     )

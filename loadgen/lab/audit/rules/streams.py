@@ -14,14 +14,12 @@ FIRST_ONLY = "first only"
 WITH_FIRST = "with first"
 # relative: where a reply ends, at its last token or at the end of its stream, differs by less
 MAX_END_GAP = 0.02
-MAX_ITL_FACTOR = (
-    2  # times: events without tokens, as some servers send at the end, make ITL shorter by less
-)
+# Times: events without tokens, as some servers send at the end, make ITL shorter by less.
+MAX_ITL_FACTOR = 2
 MIN_STALL_FACTOR = 1.25  # times P99: a hundredth of the gaps then holds a fifth of the time
 MIN_COALESCED_FACTOR = 100  # times: a median gap so far below the mean one is no gap between tokens
-MAX_DILUTION = (
-    0.05  # relative: below it, events without tokens or with several leave ITL comparable
-)
+# Relative: below it, events without tokens or with several leave ITL comparable.
+MAX_DILUTION = 0.05
 
 
 def latencies(result: Published) -> Findings:
@@ -72,9 +70,7 @@ def _bound(result: Published, name: str, most: Number, why: str) -> Finding:
 
 
 def tpot(result: Published) -> Findings:
-    """TPOT is what E2EL leaves after TTFT, by the tokens after the first; nothing else has room
-    in a reply.
-    """
+    """TPOT is what E2EL leaves after TTFT, by the tokens after the first."""
     printed = result["mean_tpot_ms"]
     ttft = result["mean_ttft_ms"]
     reply = result.reply
@@ -115,9 +111,7 @@ def tpot(result: Published) -> Findings:
 
 
 def itl(result: Published) -> Findings:
-    """ITL is the time between tokens: as long as decoding took for each, and for most of them
-    near its mean.
-    """
+    """ITL is the time between tokens, as long as decoding took for each."""
     mean = result["mean_itl_ms"]
     median = result["median_itl_ms"]
     if not mean or result["output_tokens"].value < 2 * max(result["ok"].value, 1):
@@ -166,9 +160,7 @@ def itl(result: Published) -> Findings:
 
 
 def _diluted(result: Published, mean: Number) -> Findings:
-    """Where all replies are as long, TPOT and ITL are of the same time: their ratio counts the
-    gaps.
-    """
+    """Where all replies are as long, the ratio of TPOT to ITL counts the gaps."""
     printed = result["mean_tpot_ms"]
     reply = result.reply
     expected, _ = _expected(result)
@@ -199,9 +191,7 @@ def _diluted(result: Published, mean: Number) -> Findings:
 
 
 def _expected(result: Published) -> tuple[Number, str]:
-    """What mean TPOT follows from E2EL, and how; unknown where it does not: replies of many
-    lengths, no E2EL.
-    """
+    """What mean TPOT follows from E2EL, and how; unknown for replies of many lengths."""
     e2el = result["mean_e2el_ms"]
     ttft = result["mean_ttft_ms"]
     tokens = result.mean_reply

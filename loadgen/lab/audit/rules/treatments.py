@@ -1,6 +1,4 @@
-"""Treatments: whether the arms of a page are what it calls them, and its columns each of one
-configuration.
-"""
+"""Treatments: whether the arms of a page are what it calls them."""
 
 import itertools
 import re
@@ -19,9 +17,7 @@ DEFAULTS = ("default", "without any optimization", "no optimization", "out of th
 
 
 def recommended(study: PublishedStudy) -> Findings:
-    """What is recommended was measured on the workload by which it was chosen, and is the best
-    of what was measured.
-    """
+    """What is recommended was measured on the deciding workload, and is the best."""
     for proposal in study.proposed:
         if study.tried and not study.has_run(proposal):
             why = f"no result on the page is of {proposal.name}"
@@ -84,9 +80,7 @@ def _below(study: PublishedStudy) -> str:
 
 
 def _beside(study: PublishedStudy, command: ServingCommand) -> Iterator[PublishedArm]:
-    """The arms of stages whose numbers stand in the comparison, and which a command did not
-    start.
-    """
+    """The arms in the comparison that a command did not start."""
     for _, _, cell, _ in study.comparison.pairs():
         shown = study.shown(cell)
         if shown and shown[0].stage and not any(_serves(command, arm) for arm in shown):
