@@ -1,5 +1,6 @@
 """Lies: what load generators have been seen to do, and what of loadgen's notices it."""
 
+from bench.mutants.audit_lies import AUDIT_LIES
 from bench.mutants.compare_lies import COMPARE_LIES
 from bench.mutants.mutant import Check, Edit, Mutant, Test
 from bench.mutants.report_lies import REPORT_LIES
@@ -449,5 +450,6 @@ LIES = (
         Test("tests/core/test_sse.py::test_event_stream_follows_the_standard"),
     ),
     *COMPARE_LIES,
+    *AUDIT_LIES,
     *REPORT_LIES,
 )  # fmt: skip
