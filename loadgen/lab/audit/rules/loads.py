@@ -141,7 +141,7 @@ def announced(study: PublishedStudy) -> Findings:
             shape = f"{workload.input_tokens} tokens in, {workload.output_tokens} out"
             says = f"{workload.name}: {shape}" if workload.name else shape
             why = "no result on the page is of this workload"
-            yield study.note(workload.at, "announced", says, why, should_be="a result")
+            yield study.note(workload.at, "announced", says, why, shape, should_be="a result")
 
 
 def failures(study: PublishedStudy) -> Findings:
