@@ -136,7 +136,7 @@ image: release-wheels  ## OCI archives of an image with the wheel, and of one th
 	$(VENV)/release/bin/python -m deploy.image
 
 release-check: $(VENV)/.all image  ## the gate of a release, as root: what release-wheels and image made is installed, run and validated
-	$(BIN)/python -m pytest -m 'release or slow' --timeout 1800 tests/qa/release \
+	$(BIN)/python -m pytest $(WAITING) -m 'release or slow' --timeout 1800 tests/qa/release \
 		tests/slow/packaging/test_kubernetes.py tests/slow/packaging/test_portable.py tests/slow/docs/test_action.py
 
 clean:
