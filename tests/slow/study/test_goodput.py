@@ -234,7 +234,9 @@ async def test_disturbed_client_is_noted(tmp_path: Path) -> None:
     ended = await search_goodput(
         bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0
     )
-    assert ended.notes == ["at 7, 3.5 requests/s the client or the server was disturbed (loop stall)"]
+    assert ended.notes == [
+        "at 7, 3.5 requests/s the client or the server was disturbed (loop stall)"
+    ]
 
 
 async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_limits(
