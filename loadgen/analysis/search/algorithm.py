@@ -243,8 +243,10 @@ class _Search:
         )
 
     def doubts(self, level: float) -> bool:
-        """Tell whether a level that was not met has doubtful runs alone."""
-        return Judged.of(self._runs[level]).is_doubted
+        """Tell whether a level that was not met has doubtful runs alone; never where one run is
+        all that a level has.
+        """
+        return self._span.looks > 1 and Judged.of(self._runs[level]).is_doubted
 
     @property
     def is_all_doubted(self) -> bool:

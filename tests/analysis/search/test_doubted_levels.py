@@ -146,11 +146,13 @@ async def test_misses_everywhere_in_disturbed_runs_are_no_answer() -> None:
     assert (found.level, found.fails, found.end) == (0.0, math.inf, End.DISTURBED)
 
 
-async def test_a_search_of_one_look_repeats_nothing() -> None:
-    _, asked, _ = await search(
+async def test_a_search_of_one_look_repeats_nothing_and_doubts_nothing() -> None:
+    found, asked, _ = await search(
         lambda level, before: run(MET) if level <= 60.0 else run(MISSED, HOGS), looks=1
     )
     assert set(asked.values()) == {1}
+    assert found.end is End.EDGE
+    assert found.level <= 60.0 < found.fails
 
 
 def test_a_doubtful_miss_counts_only_alone() -> None:
