@@ -87,16 +87,16 @@ def asked(path: Path) -> "tuple[RunSettings, str | None]":
 def compared(first: str, second: str) -> int:
     """Print the comparison of two results, and whether they agree; returns the exit code."""
     from loadgen.analysis.compare import render
-    from loadgen.analysis.compare.answer import Word, answer
+    from loadgen.analysis.compare.answer import Word, change_of
     from loadgen.library.compare import compare
 
     comparison = compare(first, second, names=("first", "again"))
     sys.stdout.write(render(comparison, Screen.of(sys.stdout)))
-    found = answer(comparison, comparison.candidates[0])
-    if found.word is Word.SAME:
+    change = change_of(comparison, comparison.candidates[0])
+    if change.word is Word.SAME:
         word, code = "agree", exit_codes.DONE
-    elif found.word is Word.UNDECIDED:
-        word, code = "undecided", exit_codes.INVALID
+    elif change.word is Word.UNDECIDED:
+        word, code = "undecided", exit_codes.UNDECIDED
     else:
         word, code = "differ", exit_codes.CHANGED
     print(printable(f"replicate: {word}"))
