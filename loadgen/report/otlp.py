@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 FLAG, PACKAGE = "--otlp", "opentelemetry-proto"
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"  # NAME=VALUE,..., percent-encoded, as all exporters read it
 SPANS_AT_ONCE = 512
-CLIENT_SPAN, OK_STATUS, ERROR_STATUS, CUMULATIVE = 3, 1, 2, 2  # numbers of the protocol
 # Boundaries of buckets that the conventions advise.
 DURATION_S = (
     0.01,
@@ -57,7 +56,7 @@ FIRST_S = (
 )
 TOKENS = tuple(4.0**power for power in range(14))
 MODEL, OPERATION, ERROR = "gen_ai.request.model", "gen_ai.operation.name", "error.type"
-Value = str | int | float | bool
+Value = str | int | float
 
 
 class Exported(Struct, frozen=True):
@@ -157,7 +156,7 @@ class _Run:
                 trace_id=bytes.fromhex(ids.trace_id),
                 span_id=bytes.fromhex(ids.span_id),
                 name=f"{self._operation} {self._file.header.model}",
-                kind=CLIENT_SPAN,
+                kind=Span.SPAN_KIND_CLIENT,
                 start_time_unix_nano=record.sent + self._to_unix_ns,
                 end_time_unix_nano=end + self._to_unix_ns,
                 attributes=_attributes(self._facts(record)),
@@ -170,14 +169,18 @@ class _Run:
                     )
                     if at_ns
                 ],
-                status=Status(code=OK_STATUS)
+                status=Status(code=Status.STATUS_CODE_OK)
                 if is_ok
-                else Status(code=ERROR_STATUS, message=record.detail or ""),
+                else Status(code=Status.STATUS_CODE_ERROR, message=record.detail or ""),
             )
 
     def metrics(self) -> list[Any]:
         """Return the histograms of the requests whose spans were made."""
-        from opentelemetry.proto.metrics.v1.metrics_pb2 import Histogram, Metric
+        from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+            AGGREGATION_TEMPORALITY_CUMULATIVE,
+            Histogram,
+            Metric,
+        )
 
         by_name = dict[str, list[_Histogram]]()
         for histogram in self._histograms.values():
@@ -187,7 +190,7 @@ class _Run:
                 name=name,
                 unit=parts[0].unit,
                 histogram=Histogram(
-                    aggregation_temporality=CUMULATIVE,
+                    aggregation_temporality=AGGREGATION_TEMPORALITY_CUMULATIVE,
                     data_points=[part.point(self._start_ns, self._end_ns) for part in parts],
                 ),
             )
@@ -328,9 +331,17 @@ def _server(url: str) -> dict[str, Value]:
 def _attributes(facts: Mapping[str, Value | None]) -> "list[KeyValue]":
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-    kinds: dict[type, str] = {str: "string_value", int: "int_value", float: "double_value"}
+    def any_value(value: Value) -> AnyValue:
+        match value:
+            case str():
+                return AnyValue(string_value=value)
+            case int():
+                return AnyValue(int_value=value)
+            case _:
+                return AnyValue(double_value=value)
+
     return [
-        KeyValue(key=name, value=AnyValue(**{kinds[type(value)]: value}))
+        KeyValue(key=name, value=any_value(value))
         for name, value in facts.items()
         if value is not None
     ]
