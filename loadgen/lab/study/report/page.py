@@ -237,21 +237,21 @@ def _disturbed(step: StageSummary) -> Iterator[Block]:
 
 
 def _detailed(stage: StageSummary, model: ReportModel) -> list[ArmResult]:
-    """Return the arms whose results are printed: of a measured stage the reference and the best,
-    unless the confirmation or an earlier stage prints them, or no arm was adopted.
+    """Return the arms whose results are printed: all that are published; of a measured stage the
+    adopted one, or before a confirmation the reference and the best. None is printed twice.
     """
     if model.published:
         return [arm for arm in stage.arms if arm.workloads]
-    earlier = itertools.takewhile(lambda before: before is not stage, model.stages)
-    printed = [arm for before in earlier for arm in (before.reference, before.best) if arm]
-    printed += model.confirmation.arms if model.confirmation else ()
+
+    def chosen(step: StageSummary) -> list[ArmResult]:
+        arms = (step.adopted,) if model.confirmation else (step.reference, step.best)
+        return [arm for arm in arms if arm is not None and arm.workloads]
+
+    printed = list(model.confirmation.arms) if model.confirmation else []
+    for earlier in itertools.takewhile(lambda before: before is not stage, model.stages):
+        printed += chosen(earlier)
     shown = {arm.planned.identity for arm in printed}
-    chosen = (stage.adopted,) if model.confirmation else (stage.reference, stage.best)
-    return [
-        arm
-        for arm in stage.arms
-        if arm.workloads and arm in chosen and arm.planned.identity not in shown
-    ]
+    return [arm for arm in chosen(stage) if arm.planned.identity not in shown]
 
 
 def _shortened(stage: StageSummary, model: ReportModel) -> Iterator[Block]:
