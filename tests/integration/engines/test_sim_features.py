@@ -183,3 +183,29 @@ def test_a_profile_is_as_fast_as_it_says(client: Client) -> None:
     expected_s = (told["step_base_ms"] + told["weights_ms"] + told["decode_us_per_seq"] / 1e3) / 1e3
     assert gaps == 49
     assert 49 * expected_s <= taken_s < 49 * expected_s * 1.001 + late_s
+
+
+@with_flags(
+    enable_per_request_metrics=True,
+    early_headers=True,
+    frontend_ms=3,
+    pause_every_s=0.05,
+    pause_ms=20,
+    freeze_every_s=0.02,
+    freeze_ms=30,
+)
+def test_streams_are_whole_with_early_headers_pauses_and_freezes_and_say_their_times(
+    client: Client,
+) -> None:
+    for _ in range(3):
+        role, *told, usage = ask(
+            client, "one two", max_tokens=60, stream_options={"include_usage": True}
+        )
+        assert role["choices"][0]["delta"]["role"] == "assistant"
+        assert len(told) == 60
+        times = usage["metrics"]
+        assert times["queue_time_ms"] >= 0
+        assert times["time_to_first_token_ms"] > 0
+        assert times["mean_itl_ms"] == pytest.approx(times["generation_time_ms"] / 59)
+    for part in ("queue", "prefill", "decode"):
+        assert gauge(client, f"vllm:request_{part}_time_seconds_count") >= 3
