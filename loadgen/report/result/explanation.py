@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+MOST_SLOWER = 1.25  # times as long as before, that requests may take for shorter gaps
 PartKind = Literal["exact", "server", "estimate"]
 
 
@@ -66,9 +67,12 @@ class PredictedChange(Struct, frozen=True, kw_only=True):
 
     @property
     def is_bad(self) -> bool:
-        """Whether requests would take longer and the long gaps would not be halved."""
-        is_slower = self.e2el.then_ms > self.e2el.now_ms
-        return is_slower and self.gap_p99.then_ms > self.gap_p99.now_ms / 2
+        """Whether requests would take longer, and either much longer or with gaps that are not
+        halved.
+        """
+        slower = self.e2el.then_ms / self.e2el.now_ms
+        is_halved = self.gap_p99.then_ms <= self.gap_p99.now_ms / 2
+        return slower > MOST_SLOWER or (slower > 1 and not is_halved)
 
 
 class NamedCause(Struct, frozen=True, kw_only=True):
