@@ -6,7 +6,7 @@ from array import array
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from loadgen.engines.sim import scheduler
 from loadgen.explanation.request_columns import MS, RequestColumns
@@ -17,6 +17,8 @@ from loadgen.util.arrays import Int64s
 
 MOST_TOKENS = 200_000  # that are replayed: half a second
 MOST_ERROR = 0.15  # of the replay of the run as it was, above which nothing is predicted
+JUDGED = ("ttft_p50", "e2el")
+SLOWER = 1.03  # as the costs of a step may be; near its limit, a server is much slower then
 MOST_CAP_MS = 1.0  # mean wait for loadgen's own cap; else requests come when others end
 UNLIMITED = 1 << 30
 
@@ -58,8 +60,8 @@ class Replay(Struct, frozen=True):
     def predict(
         self, change: str, now: dict[str, int], then: dict[str, int], every: int = 1
     ) -> PredictedChange | None:
-        """Replay the run as it was and under other limits; None where the first is not near to
-        what was measured.
+        """Replay the run as it was and under other limits; None where the first is not near to what
+        was measured, or the second not to a replay with slightly longer steps.
 
         Args:
             change: What is changed, for readers.
@@ -71,10 +73,14 @@ class Replay(Struct, frozen=True):
         gaps = np.diff(requests.event)[streams]
         measured = self._summary(Times(requests.first, requests.last, gaps), 1)
         replayed = self._summary(self._run(now, 1), 1)
-        errors = [abs(replayed[name] / measured[name] - 1) for name in ("ttft_p50", "e2el")]
+        errors = [abs(replayed[name] / measured[name] - 1) for name in JUDGED]
         if max(errors) > MOST_ERROR:
             return None
         changed = self._summary(self._run(then, every), every)
+        slower = structs.replace(self, costs=self.costs.times(SLOWER))
+        doubted = slower._summary(slower._run(then, every), every)
+        if max(abs(doubted[name] / changed[name] - 1) for name in JUDGED) > MOST_ERROR:
+            return None
         pairs = {
             name: BeforeAfter(now_ms=ms, then_ms=changed[name]) for name, ms in measured.items()
         }
@@ -148,16 +154,28 @@ def prediction(name: str, replay: Replay, arrivals: Arrivals) -> PredictedChange
     costs = replay.costs
     if name == "queue-slots":
         slots = arrivals.most_streams
-        return replay.predict(
-            f"{2 * slots} slots for {slots}", {"max_num_seqs": slots}, {"max_num_seqs": 2 * slots}
+        tried = (
+            replay.predict(
+                f"{many} slots for {slots}", {"max_num_seqs": slots}, {"max_num_seqs": many}
+            )
+            for many in (2 * slots, 4 * slots)
         )
+        return next(filter(None, tried), None)
     if name == "prefill-others" and costs.knows_prompt:
         longest = int(replay.requests.prompt.max())
         step = 1 << max(6, round(np.log2(costs.base_ms / costs.prompt_ms)))
-        limit = max(step, arrivals.most_streams)
-        if limit >= longest:
-            return None
-        return replay.predict(f"{limit} tokens a step", {}, {"max_num_batched_tokens": limit})
+        limits = [max(factor * step, arrivals.most_streams) for factor in (1, 2, 4)]
+        found = [
+            predicted
+            for limit in limits
+            if limit < longest and (predicted := replay.predict(*_chunks(limit))) is not None
+        ]
+        good = (predicted for predicted in found if not predicted.is_bad)
+        return next(good, found[0] if found else None)
     if name == "decode-batch":
         return replay.predict("two replicas for one", {}, {}, every=2)
     return None
+
+
+def _chunks(limit: int) -> tuple[str, dict[str, int], dict[str, int]]:
+    return f"{limit} tokens a step", {}, {"max_num_batched_tokens": limit}

@@ -3,7 +3,7 @@ is not known.
 """
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from loadgen.explanation.request_columns import RequestColumns
 from loadgen.explanation.steps import Steps
@@ -42,6 +42,15 @@ class StepCosts(Struct, frozen=True):
     stream_error_ms: float
     kept: float
     within_ms: float
+
+    def times(self, factor: float) -> "StepCosts":
+        """Return costs that are so many times as great."""
+        return structs.replace(
+            self,
+            base_ms=factor * self.base_ms,
+            prompt_ms=factor * self.prompt_ms,
+            stream_ms=factor * self.stream_ms,
+        )
 
     @property
     def knows_base(self) -> bool:

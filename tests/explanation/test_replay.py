@@ -86,5 +86,6 @@ def test_a_change_that_only_makes_requests_slower_is_bad() -> None:
         )
 
     assert change(110.0, 80.0).is_bad
+    assert change(130.0, 40.0).is_bad
     assert not change(110.0, 40.0).is_bad
     assert not change(90.0, 120.0).is_bad

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+MOST_SLOWER = 1.25  # times as long as before, that requests may take for shorter gaps
 PartKind = Literal["exact", "server", "estimate"]
 
 
@@ -36,13 +37,9 @@ class EngineSteps(Struct, frozen=True, kw_only=True):
     steps: Annotated[int, "Steps that were seen."]
     base_ms: Annotated[float, "A step without a prompt and with one stream, ms."]
     base_error_ms: Annotated[float, "Its standard error, ms."]
-    prompt_us: Annotated[
-        float | None, "Each prompt token, us; null: its standard error is above 4 %."
-    ]
+    prompt_us: Annotated[float | None, "Each prompt token, us; null: not known within 10 %."]
     prompt_error_us: Annotated[float | None, "Its standard error, us."]
-    stream_us: Annotated[
-        float | None, "Each further stream, us; null: its standard error is above 8 %."
-    ]
+    stream_us: Annotated[float | None, "Each further stream, us; null: not known within 20 %."]
     stream_error_us: Annotated[float | None, "Its standard error, us."]
     kept: Annotated[float, "Share of the steps that the fit describes, 0 to 1."]
     within_ms: Annotated[float, "How far these are from it at most, ms."]
@@ -66,15 +63,16 @@ class PredictedChange(Struct, frozen=True, kw_only=True):
     ttft_p99: Annotated[BeforeAfter, "Its 99th percentile."]
     gap_p99: Annotated[BeforeAfter, "99th percentile of the gaps between tokens."]
     e2el: Annotated[BeforeAfter, "Mean E2EL from due."]
-    error: Annotated[
-        float, "By how much a replay without the change is off: the greater of two, a share."
-    ]
+    error: Annotated[float, "By how much a replay without the change is off, a share."]
 
     @property
     def is_bad(self) -> bool:
-        """Whether requests would take longer and the long gaps would not be halved."""
-        is_slower = self.e2el.then_ms > self.e2el.now_ms
-        return is_slower and self.gap_p99.then_ms > self.gap_p99.now_ms / 2
+        """Whether requests would take longer, and either much longer or with gaps that are not
+        halved.
+        """
+        slower = self.e2el.then_ms / self.e2el.now_ms
+        is_halved = self.gap_p99.then_ms <= self.gap_p99.now_ms / 2
+        return slower > MOST_SLOWER or (slower > 1 and not is_halved)
 
 
 class NamedCause(Struct, frozen=True, kw_only=True):
@@ -82,7 +80,7 @@ class NamedCause(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, "Its name (docs/explain.md)."]
     side: Annotated[Literal["client", "way", "server"], "Where it is."]
-    ms: Annotated[float, "Its time, ms a request; of the tail: what it adds to the slowest."]
+    ms: Annotated[float, "Its time, ms a request, or what it adds to the slowest."]
     where: Annotated[Literal["mean", "tail"], "Whether all requests have it, or the slowest."]
     sentence: Annotated[str, "What it is."]
     evidence: Annotated[str, "What shows it."]
@@ -116,6 +114,4 @@ class Explanation(Struct, frozen=True, kw_only=True):
     steps: Annotated[EngineSteps | None, "The engine's steps; null: `no_steps` says why."]
     no_steps: Annotated[str | None, "Why the cost of a step is not known."]
     unexplained: Annotated[float, "Share of the time that is in no part, 0 to 1."]
-    contradicted: Annotated[
-        int, "Requests whose server said more time than there was; above 5 %, it is not believed."
-    ]
+    contradicted: Annotated[int, "Requests whose server said more time than there was."]

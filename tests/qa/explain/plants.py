@@ -126,6 +126,40 @@ def drawn(seed: int) -> dict[str, Plant]:
     }
 
 
+def pairs(seed: int) -> dict[str, Plant]:
+    """Draw the sizes of six plants with two causes each, joined by a space, by name."""
+    draw = random.Random(seed)
+    between: Callable[[float, float], float] = draw.uniform
+
+    def pause() -> str:
+        return f"--pause-every-s 2.5 --pause-ms {between(300, 400):.0f}"
+
+    return {
+        "slots and gateway": Plant(
+            "queue-slots front", "--max-num-seqs 6", proxy=f"delay {between(300, 500):.0f}"
+        ),
+        "kv and frontend": Plant(
+            "kv front",
+            f"--num-kv-tokens 2200 --max-model-len 1200 --frontend-ms {between(200, 300):.0f}",
+        ),
+        "pause and frontend": Plant(
+            "engine-pause front", f"--frontend-ms {between(100, 150):.0f} {pause()}", "--rate 8"
+        ),
+        "interfere and freeze": Plant(
+            "prefill-others stream-stall",
+            f"--prefill-us-per-token {between(40, 60):.0f}",
+            "--rate 4 --num-prompts 90 --random-input-len 16:3000 --random-output-len 60:120",
+            proxy="freeze 0.04 300",
+        ),
+        "cap and slots": Plant(
+            "client-cap queue-slots", "--max-num-seqs 3", "--rate 8 --max-concurrency 8"
+        ),
+        "pause and client": Plant(
+            "engine-pause client-late", pause(), "--rate 8", stops=(0.12, 0.4)
+        ),
+    }
+
+
 def run(plant: Plant, records: Path, seed: int) -> None:
     """Carry the run out and write its records."""
     flags = [*BASE.split(), "--noise", "0.03", "--port", "0", *plant.server.split()]

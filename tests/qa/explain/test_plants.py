@@ -15,7 +15,7 @@ from loadgen.explanation.explainer import explain
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.result.explanation import Explanation
-from tests.qa.explain.plants import BASE, NOTHING, Plant, drawn, run
+from tests.qa.explain.plants import BASE, NOTHING, Plant, drawn, pairs, run
 
 SEED = int(os.environ.get("EXPLAIN_SEED", random.randrange(10_000)))
 LEAST_FIRST, LEAST_WITH_SERVER, LEAST_QUIET, HEALTHY = 15, 16, 19, 20
@@ -94,3 +94,17 @@ def test_nothing_is_named_of_healthy_servers(tmp_path: Path) -> None:
         if explanation.causes:
             named[seed] = [cause.sentence for cause in explanation.causes]
     assert HEALTHY - len(named) >= LEAST_QUIET, named
+
+
+@pytest.mark.timeout(20 * MINUTES)
+def test_two_causes_are_both_named(tmp_path: Path) -> None:
+    print(f"EXPLAIN_SEED={SEED}")
+    missed = {}
+    for name, plant in pairs(SEED).items():
+        records = tmp_path / f"{name.replace(' ', '-')}.jsonl"
+        run(plant, records, SEED)
+        named = [cause.name for cause in by_stamps(records).causes]
+        print(name, "->", named)
+        if not {*plant.cause.split()} <= {*named}:
+            missed[name] = named
+    assert len(missed) <= 1, missed
