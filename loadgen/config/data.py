@@ -63,8 +63,8 @@ class DataSettings:
     dataset_name: str = data_option(
         "random",
         "name of the data set; random, random-mm, random-rerank, prefix_repetition, multi_turn, "
-        "sharegpt, trace, agentic, prose, sonnet, jsonl, csv, text, txt-slices, custom, "
-        "custom_image, hf, spec_bench, speed_bench, or one of an installed package",
+        "sharegpt, trace, agentic, prose, sonnet, jsonl, csv, text, custom, custom_image, hf, "
+        "spec_bench, speed_bench, or one of an installed package",
         metavar="NAME",
         tier=FIRST,
     )

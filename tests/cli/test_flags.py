@@ -96,12 +96,6 @@ def test_underscores_are_read_as_dashes_in_names_and_left_alone_in_values():
     assert parse(["--metadata", "a_b=c_d"]) == {"metadata": ("a_b=c_d",)}
 
 
-def test_the_lengths_of_txt_slices_are_those_of_random():
-    lengths = ["--txt-slices-input-len", "64", "--txt-slices-output-len", "9"]
-    made = settings_of(run_settings(["--engine", "sim", *lengths]))
-    assert (made.random_input_len, made.random_output_len) == (64, 9)
-
-
 ABBREVIATED = [
     (["--random-input", "64"], {"random_input_len": 64}),
     (["--random_output=16"], {"random_output_len": 16}),

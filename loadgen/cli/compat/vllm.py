@@ -263,8 +263,6 @@ FLAGS = (
         type_=integer,
         text="maximum tokens of each answer, of any data set",
     ),
-    renamed("--txt-slices-input-len", "random_input_len", integer),
-    renamed("--txt-slices-output-len", "random_output_len", integer),
     ToolFlag("--logprobs", _logprobs, type_=integer),
     ToolFlag("--tokenizer-mode", _tokenizer_mode),
     *(

@@ -56,7 +56,6 @@ BUILT_IN = {
     "speed_bench": "loadgen.workload.datasets.huggingface:HubDataset",
     "text": "loadgen.workload.datasets.ready_prompts:ReadyDataset",
     TRACE: "loadgen.workload.datasets.trace:TraceDataset",
-    "txt-slices": "loadgen.workload.datasets.text_slices:TextSlices",
 }
 
 # Fields that only some built-in data sets use. The others refuse them.
@@ -64,8 +63,7 @@ SESSIONS = ("sharegpt", MULTI_TURN, PREFIX_REPETITION, "jsonl", "csv")
 GROUPED = (MULTI_TURN, PREFIX_REPETITION)
 WITHOUT_FILE = ("random", RANDOM_IMAGES, RERANK, PREFIX_REPETITION, MULTI_TURN)
 RECORDED = (TRACE, AGENTIC)
-# Data sets that make as many prompts as are asked.
-ENDLESS = (*WITHOUT_FILE, "prose", "sonnet", "txt-slices")
+ENDLESS = (*WITHOUT_FILE, "prose", "sonnet")  # data sets that make as many prompts as are asked
 SOUNDS = ("custom_audio",)  # data sets of vLLM that are not supported
 USED_BY = {
     "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
