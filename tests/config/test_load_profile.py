@@ -113,7 +113,7 @@ def test_a_file_of_a_spreadsheet_may_begin_with_a_mark_of_its_encoding(tmp_path:
 @pytest.mark.parametrize(
     ("text", "quantity", "limit"),
     [
-        ("1-2000000@5s", RATE, "1,000,000 requests/s"),
+        ("1-2000000@5s", RATE, "1,000,000 req/s"),
         ("2000000@5s", CONCURRENCY, "1,000,000 requests in flight"),
     ],
 )
