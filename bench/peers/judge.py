@@ -87,15 +87,19 @@ def matrix(found: Columns) -> str:
 
 def summary(found: Columns) -> str:
     """How many cells of each group are right, for the page; and what is red in loadgen's."""
-    rows = [[group, *(_counts(cells, group) for cells in found.values())] for group in GROUPS]
-    heads = ["group", *(KNOWN[name].name for name in found)]
+    ran = {name: cells for name, cells in found.items() if cells}
+    rows = [[group, *(_counts(cells, group) for cells in ran.values())] for group in GROUPS]
+    heads = ["group", *(KNOWN[name].name for name in ran)]
+    others = ", ".join(KNOWN[name].name for name in found if name not in ran)
+    missing = f"Not run here: {others}." if others else ""
     red = [
         f"- `{cell.case}`, {cell.judgement}: {', '.join(map(judge.figure_text, _wrong(cell)))}"
         for cell in found[OURS].values()
         if cell.judgement in RED
     ]
     lead = "What loadgen gets wrong" if red else "loadgen got nothing wrong."
-    return "\n\n".join([heading(found), table(heads, rows), lead + ":" * bool(red), "\n".join(red)])
+    parts = [heading(found), table(heads, rows), missing, lead + ":" * bool(red), "\n".join(red)]
+    return "\n\n".join(filter(None, parts))
 
 
 def heading(found: Columns) -> str:
@@ -124,10 +128,7 @@ def _cell(name: str, cell: Cell | None) -> str:
 def _counts(cells: Mapping[str, Cell], group: str) -> str:
     names = [case.name for case in in_groups() if case.group == group]
     counts = Counter(cells[name].judgement for name in names if name in cells)
-    if not counts:
-        return NOT_RUN
-    parts = [f"{counts[each]} {each}" for each in Judgement if counts[each]]
-    return "; ".join(parts)
+    return ", ".join(f"{counts[each]} {each}" for each in Judgement if counts[each])
 
 
 def _wrong(cell: Cell) -> list[Score]:
@@ -159,7 +160,9 @@ def main() -> int:
     parser.add_argument("--only", choices=names, action="append", help="a tool, instead of all")
     parser.add_argument("--write", action="store_true", help=f"write {MATRIX.name}")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # As Ctrl-C: tool and server are stopped. And no tool inherits that SIGINT is ignored.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     missing = []
     for name in options.only or names:
         try:

@@ -195,7 +195,8 @@ def judged(
         for number in range(case.rounds)
     ]
     last = rounds[-1]
-    says = remarks(case, tool, [text for each in rounds for text in each.printed.says], always)
+    said_in_all = dict.fromkeys(text for each in rounds for text in each.printed.says)
+    says = remarks(case, tool, list(said_in_all), always)
     scored = middle([each.scores for each in rounds])
     said = bool(says) or last.exit_code is None or (last.exit_code and not last.printed.figures)
     cell = Cell(

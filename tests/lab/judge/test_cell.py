@@ -93,8 +93,10 @@ def test_what_was_sent_is_compared_with_what_was_asked(tmp_path: Path) -> None:
     [
         ("output_tokens", 200, Range(200, 200), True),
         ("output_tokens", 201, Range(200, 200), False),
-        ("ttft_mean_ms", 52, Range(50, 50), True),
-        ("ttft_mean_ms", 53, Range(50, 50), False),
+        ("ttft_mean_ms", 55, Range(50, 50), True),
+        ("ttft_mean_ms", 56, Range(50, 50), False),
+        ("tpot_mean_ms", 11, Range(10, 10), True),
+        ("tpot_mean_ms", 12, Range(10, 10), False),
         ("ttft_p99_ms", 65, Range(60, 70), True),
         ("ttft_mean_ms", None, Range(50, 50), None),
         ("tpot_mean_ms", 0, None, False),
