@@ -23,18 +23,20 @@ WHEN = {
     DONE: "done; the state is OK, OVERLOADED or SUSPECT; `loadgen tune run`: also if the budget is "
     "spent, as its last lines say",
     INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen "
-    "audit`: inconsistent numbers were found; `loadgen import`: a result was not placed",
+    "audit`, `judge`, `verify`: wrong numbers were found; `loadgen import`: a result was not "
+    "placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
     INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the "
     "requests; `loadgen compare --fail-if`: the runs cannot decide a condition, for example "
-    "because each side has only one start",
+    "because each side has only one start; `loadgen replicate`: the runs decide nothing",
     SUSPECT: "with `--strict`: the verdict is SUSPECT",
     ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or "
     "the server refused every connection for 5 s",
     SLO_MISSED: "a limit of --slo was missed, or too few requests or the client error do not let "
     "it be judged",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
-    CHANGED: "a condition of `loadgen compare --fail-if` holds",
+    CHANGED: "a condition of `loadgen compare --fail-if` holds; `loadgen replicate`: the runs "
+    "differ",
     STOPPED: "a condition of `--stop-when` ended the run, which reports what was measured so far",
     INTERRUPTED: "interrupted; a run reports what was measured so far",
 }

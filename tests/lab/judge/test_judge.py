@@ -126,3 +126,8 @@ def test_the_list_names_each_case_with_its_source(capsys: pytest.CaptureFixture[
 def test_without_a_command_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["judge"]) == 2
     assert "write, for example, loadgen judge vllm bench serve" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["judge", "/no/such/loadgen", "run"]) == 2
+    assert "there is no program '/no/such/loadgen'; install the tool" in capsys.readouterr().err
