@@ -114,7 +114,6 @@ class Case:
         threads: Requests that are answered at a time, each connection holding its place while it
             is open; 0: all.
         limit_s: When a tool that has not ended is stopped.
-        rounds: How often it is run; of each figure the round with the middle error counts.
     """
 
     name: str
@@ -129,7 +128,6 @@ class Case:
     disturbance: Disturbance = Disturbance.NONE
     threads: int = 0
     limit_s: float = 60.0
-    rounds: int = 1
 
 
 CASES: dict[str, Case] = {}
