@@ -186,9 +186,10 @@ def judged(
         LoadgenError: The server did not start.
     """
     identity = key(case, tool, begins)
-    if not tools.load_words(tool, case.load) or (case.chat and tool.api != CHAT):
-        return Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity)
     shutil.rmtree(folder, ignore_errors=True)
+    if not tools.load_words(tool, case.load) or (case.chat and tool.api != CHAT):
+        nothing = Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity)
+        return written(nothing, folder)
     rounds = list[Round]()
     while not rounds or (is_wrong(rounds[0].scores) and len(rounds) < ROUNDS):
         place = folder / f"round-{len(rounds) + 1}"
@@ -209,6 +210,12 @@ def judged(
         judgement(last.printed, scored, said=bool(said)),
         identity,
     )
+    return written(cell, folder)
+
+
+def written(cell: Cell, folder: Path) -> Cell:
+    """Write a cell into its folder; returns it."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / CELL).write_bytes(msgspec.json.format(msgspec.json.encode(cell)))
     return cell
 

@@ -73,7 +73,7 @@ def test_a_strangers_tool_is_right_wrong_or_cannot_be_asked(folder: Path) -> Non
     wrong = {score.figure: (score.printed, score.low) for score in cells["abort"].scores}
     assert wrong["completed"] == (10, 5)
     assert wrong["output_tokens"] == (125, 100)
-    assert "cap" not in cells  # it has no such load
+    assert cells["cap"].judgement is Judgement.NOT_ASKED  # it has no such load
 
 
 def test_a_cell_is_kept_and_not_run_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
