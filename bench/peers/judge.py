@@ -5,7 +5,6 @@ cell of loadgen is wrong.
 """
 
 import argparse
-import os
 import signal
 import sys
 import time
@@ -120,7 +119,7 @@ def heading(found: Columns) -> str:
     versions = ", ".join(f"{KNOWN[name].name} {version(name)}" for name in found if found[name])
     return (
         f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with "
-        f"the server and others, load {os.getloadavg()[2]:.0f}. {versions}."
+        f"the server and others. {versions}."
     )
 
 
@@ -144,6 +143,8 @@ def _counts(cells: Mapping[str, Cell], group: str) -> str:
         for case in in_groups()
         if case.group == group and case.name in cells
     )
+    if not judged:
+        return NOT_RUN
     worst = judged[Judgement.WRONG_SILENT] + judged[Judgement.NO_REPORT]
     return f"{judged[Judgement.RIGHT]}, {judged[Judgement.WRONG_SAID]}, {worst}"
 
