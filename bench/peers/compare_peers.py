@@ -37,8 +37,7 @@ from tests.helpers.documents import between, table
 from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "bench/results/peers.md"
-PAGE = ROOT / "docs/peers.md"  # has the costs and one load of all peers
-SHOWN = ("W1",)
+PAGE = ROOT / "docs/peers.md"  # has the costs
 LEFT_OUT = ("loadgen --records", "loadgen on one core", "plain aiohttp")
 START = Load("S", rate=20, count=20, tokens=2)
 LOADS = (
@@ -240,13 +239,10 @@ def report(
     )
 
 
-def short_report(found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]) -> str:
-    """The tables of the page: costs, and some loads."""
+def short_report(found: dict[str, Costs], sizes: dict[str, float]) -> str:
+    """The table of the page: costs."""
     shown = {name: costs for name, costs in found.items() if name not in LEFT_OUT}
-    parts = [heading(), costs_table(shown, sizes)]
-    for load in loads:
-        parts += [f"#### {load}", load_table(shown, load.name)] if load.name in SHOWN else []
-    return "\n\n".join(parts)
+    return "\n\n".join([heading(), costs_table(shown, sizes)])
 
 
 def main() -> int:
@@ -290,7 +286,7 @@ def main() -> int:
     if options.write:
         between(DOCUMENT, comparison.begin, text, comparison.end)
     if options.write and comparison is ALL:
-        text = short_report(found, sizes, loads)
+        text = short_report(found, sizes)
         between(PAGE, comparison.begin, text, comparison.end)
     missed = START in loads and any(aim.met is False for aim in what_we_have_to_be(found))
     return int(bool(failures) or missed)

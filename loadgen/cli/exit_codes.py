@@ -24,7 +24,8 @@ WHEN = {
     DONE: "done; the state is OK, OVERLOADED or SUSPECT, or TOO FEW without an SLO; `loadgen tune "
     "run`: also if the budget is spent, as its answer says",
     INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen "
-    "audit`: inconsistent numbers were found; `loadgen import`: a result was not placed",
+    "audit`, `judge`, `verify`: wrong numbers were found; `loadgen import`: a result was not "
+    "placed",
     BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
     INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the "
     "requests, or the server hung",
@@ -34,10 +35,11 @@ WHEN = {
     SLO_MISSED: "a limit of --slo was missed, or too few requests or the timing error do not let "
     "it be judged",
     NOTHING_FEASIBLE: "no arm of the study meets its limits",
-    CHANGED: "a condition of `loadgen compare --fail-if` holds",
+    CHANGED: "a condition of `loadgen compare --fail-if` holds; `loadgen replicate`: the runs "
+    "differ",
     STOPPED: "a condition of `--stop-when` ended the run, which reports what was measured so far",
     UNDECIDED: "the runs cannot decide a condition of `loadgen compare --fail-if`, whose line says "
-    "what would, for example three starts of each side",
+    "what would, for example three starts of each side; `loadgen replicate`: they decide nothing",
     INTERRUPTED: "interrupted; a run reports what was measured so far",
 }
 EXPLAINED = "\n".join(

@@ -1,6 +1,7 @@
 """`loadgen judge COMMAND`: what a load generator prints of servers that know the truth."""
 
 import argparse
+import shutil
 from pathlib import Path
 
 from loadgen.cli import exit_codes
@@ -52,6 +53,9 @@ def main(argv: list[str]) -> int:
         tool = load_tool(Path(arguments.tool))
     else:
         tool = recognized(arguments.command, built_in())
+    if shutil.which(arguments.command[0]) is None:
+        problem = f"there is no program {arguments.command[0]!r}"
+        raise BadInput("COMMAND", problem, "install the tool, or write the path of its program")
     found = {}
     for cell in judge.cells(cases, tool, arguments.command, Path(arguments.folder)):
         print(judge.cell_text(cell), flush=True)

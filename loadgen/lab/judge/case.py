@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from loadgen.engines.sim.http1 import LAST_CHUNK, Request, chunk
+from loadgen.testing import replies
 from loadgen.testing.faults import Step
+from loadgen.testing.faulty import MODEL
 from loadgen.testing.replies import STREAM, GoodAnswer
 
 FIRST_MS, GAP_MS = 50.0, 10.0
@@ -114,7 +116,6 @@ class Case:
         threads: Requests that are answered at a time, each connection holding its place while it
             is open; 0: all.
         limit_s: When a tool that has not ended is stopped.
-        rounds: How often it is run; of each figure the round with the middle error counts.
     """
 
     name: str
@@ -129,7 +130,6 @@ class Case:
     disturbance: Disturbance = Disturbance.NONE
     threads: int = 0
     limit_s: float = 60.0
-    rounds: int = 1
 
 
 CASES: dict[str, Case] = {}
@@ -139,6 +139,23 @@ def add(case: Case) -> None:
     """Add a case to the table."""
     assert case.name not in CASES, case.name
     CASES[case.name] = case
+
+
+def event(**fields: Any) -> bytes:
+    """Return an event of a chat completion with all fields that its standard requires."""
+    return replies.event(
+        **{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": MODEL} | fields
+    )
+
+
+def delta(finish_reason: str | None = None, **fields: Any) -> bytes:
+    """Return such an event; the delta of its only choice has `fields`."""
+    return event(choices=[{"index": 0, "delta": fields, "finish_reason": finish_reason}])
+
+
+def usage(**counts: Any) -> bytes:
+    """Return such an event with token counts and without a choice."""
+    return event(choices=[], usage=counts)
 
 
 Event = tuple[float, bytes, int]  # when it is due, its bytes, the tokens that it shows

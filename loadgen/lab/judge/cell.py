@@ -28,6 +28,7 @@ from loadgen.testing.faulty import MODEL
 from loadgen.testing.process import started
 
 STOP_S, REST_S, WATCH_S = 0.2, 8.0, 0.02
+ROUNDS = 3  # of a case that is wrong in the first: a machine is never wholly quiet
 INTERRUPTS = 2  # some tools wait for requests in flight after the first
 CELL, OUTPUT, LOG, WRITTEN = "cell.json", "output.txt", "server.jsonl", "written"
 SERVER = "loadgen.lab.judge.server"
@@ -121,10 +122,9 @@ def judgement(printed: Printed, scored: Sequence[Score], *, said: bool) -> Judge
         scored: Its figures.
         said: Whether it said that something was off.
     """
-    wrong = [each for each in scored if each.right is False]
     if not printed.figures and not all(each.figure.startswith(SENT) for each in scored):
         return Judgement.NO_REPORT
-    if wrong:
+    if is_wrong(scored):
         return Judgement.WRONG_SAID if said else Judgement.WRONG_SILENT
     return Judgement.RIGHT if any(each.right for each in scored) else Judgement.NOT_PRINTED
 
@@ -148,7 +148,6 @@ def key(case: Case, tool: Tool, begins: Sequence[str]) -> str:
         case.does,
         case.figures,
         case.load,
-        case.rounds,
         msgspec.to_builtins(tool),
         list(begins),
     ]
@@ -187,15 +186,17 @@ def judged(
         LoadgenError: The server did not start.
     """
     identity = key(case, tool, begins)
-    if not tools.load_words(tool, case.load) or (case.chat and tool.api != CHAT):
-        return Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity)
     shutil.rmtree(folder, ignore_errors=True)
-    rounds = [
-        attempted(case, tool, begins, folder / f"round-{number + 1}", tokenizer)
-        for number in range(case.rounds)
-    ]
+    if not tools.load_words(tool, case.load) or (case.chat and tool.api != CHAT):
+        nothing = Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity)
+        return written(nothing, folder)
+    rounds = list[Round]()
+    while not rounds or (is_wrong(rounds[0].scores) and len(rounds) < ROUNDS):
+        place = folder / f"round-{len(rounds) + 1}"
+        rounds.append(attempted(case, tool, begins, place, tokenizer))
     last = rounds[-1]
-    says = remarks(case, tool, [text for each in rounds for text in each.printed.says], always)
+    said_in_all = dict.fromkeys(text for each in rounds for text in each.printed.says)
+    says = remarks(case, tool, list(said_in_all), always)
     scored = middle([each.scores for each in rounds])
     said = bool(says) or last.exit_code is None or (last.exit_code and not last.printed.figures)
     cell = Cell(
@@ -209,6 +210,12 @@ def judged(
         judgement(last.printed, scored, said=bool(said)),
         identity,
     )
+    return written(cell, folder)
+
+
+def written(cell: Cell, folder: Path) -> Cell:
+    """Write a cell into its folder; returns it."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / CELL).write_bytes(msgspec.json.format(msgspec.json.encode(cell)))
     return cell
 
@@ -250,6 +257,11 @@ def attempted(
     printed = tools.read(tool, folder / WRITTEN, (folder / OUTPUT).read_text(errors="replace"))
     requests = truth.read(log)[tool.before :]
     return Round(shlex.join(command), code, wall_s, printed, scores(case, printed, requests))
+
+
+def is_wrong(scored: Sequence[Score]) -> bool:
+    """Return whether a figure is wrong."""
+    return any(score.right is False for score in scored)
 
 
 def middle(rounds: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:

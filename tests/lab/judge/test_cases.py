@@ -114,6 +114,14 @@ def test_each_token_of_a_plain_case_is_an_event_with_text(name: str) -> None:
         assert shown(events(plan)) == sum(move.tokens for move in plan.moves) == TOKENS
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if name != "annotations"])
+def test_an_event_has_the_fields_that_its_standard_requires(name: str) -> None:
+    required = {"id", "object", "created", "model"}
+    for plan in plans(name):
+        if is_stream(plan):
+            assert all(required <= event.keys() for event in events(plan) if "choices" in event)
+
+
 def test_half_of_the_answers_fail_where_every_second_is_bad() -> None:
     assert [plan.ok for plan in plans("cut")] == [True, False]
     assert [plan.ok for plan in plans("status-500")] == [True, False]

@@ -73,7 +73,7 @@ def test_a_strangers_tool_is_right_wrong_or_cannot_be_asked(folder: Path) -> Non
     wrong = {score.figure: (score.printed, score.low) for score in cells["abort"].scores}
     assert wrong["completed"] == (10, 5)
     assert wrong["output_tokens"] == (125, 100)
-    assert "cap" not in cells  # it has no such load
+    assert cells["cap"].judgement is Judgement.NOT_ASKED  # it has no such load
 
 
 def test_a_cell_is_kept_and_not_run_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,3 +126,8 @@ def test_the_list_names_each_case_with_its_source(capsys: pytest.CaptureFixture[
 def test_without_a_command_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["judge"]) == 2
     assert "write, for example, loadgen judge vllm bench serve" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["judge", "/no/such/loadgen", "run"]) == 2
+    assert "there is no program '/no/such/loadgen'; install the tool" in capsys.readouterr().err

@@ -130,7 +130,7 @@ CHANGES: list[tuple[Callable[[list[Json], Json], None], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("change", "named"), CHANGES, ids=lambda each: getattr(each, "__name__", "")
+    ("change", "named"), CHANGES, ids=[change.__name__ for change, _ in CHANGES]
 )
 def test_a_planted_change_is_found(
     folder: Path, tmp_path: Path, change: Callable[[list[Json], Json], None], named: str

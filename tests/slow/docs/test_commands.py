@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.cli import command_list
 from loadgen.cli.commands.help import with_topics
 from loadgen.cli.translate import TOOLS
 from tests.helpers.command_line import loadgen
@@ -35,7 +36,7 @@ def flags(*command: str) -> frozenset[str]:
 
 @cache
 def commands() -> frozenset[str]:
-    return frozenset(re.findall(r"^  ([a-z-]+) ", loadgen("--help").stdout, re.MULTILINE))
+    return frozenset(command_list.names())
 
 
 def unknown(command: str) -> list[str]:

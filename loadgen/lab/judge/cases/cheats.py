@@ -13,6 +13,7 @@ from loadgen.lab.judge.case import (
     Plan,
     Play,
     add,
+    delta,
     ends,
     good,
     paced,
@@ -20,7 +21,7 @@ from loadgen.lab.judge.case import (
     streamed,
 )
 from loadgen.lab.judge.cases.tokens import counts
-from loadgen.testing.replies import DONE, delta
+from loadgen.testing.replies import DONE
 
 TOOLS = re.compile(rb"loadgen|vllm|guidellm|aiperf|python|bench|aiohttp|httpx|evalscope", re.I)
 CHEATED = ("sent_cheated",)

@@ -11,7 +11,9 @@ from loadgen.lab.judge.case import (
     Plan,
     Play,
     add,
+    delta,
     ends,
+    event,
     failing,
     good,
     paced,
@@ -20,7 +22,7 @@ from loadgen.lab.judge.case import (
 )
 from loadgen.lab.judge.cases.tokens import counts
 from loadgen.testing.faults import Step
-from loadgen.testing.replies import DONE, STREAM, delta, event
+from loadgen.testing.replies import DONE, STREAM
 
 ENDS = ("completed", "failed", "output_tokens", "e2el_mean_ms")
 CREATED = STREAM.replace(b"200 OK", b"201 Created")

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from loadgen.lab.judge.case import WORD, Ask, Case, Plan, add, ends, good, paced, streamed
-from loadgen.testing.replies import delta
+from loadgen.lab.judge.case import WORD, Ask, Case, Plan, add, delta, ends, good, paced, streamed
 
 FIGURES = ("completed", "output_tokens", "ttft_mean_ms", "tpot_mean_ms")
 STANDARD = "WHATWG HTML, server-sent events"

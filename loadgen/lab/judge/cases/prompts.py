@@ -2,8 +2,19 @@
 
 from dataclasses import replace
 
-from loadgen.lab.judge.case import Ask, Case, Load, Plan, Play, add, good, paced, steady, streamed
-from loadgen.testing.replies import usage
+from loadgen.lab.judge.case import (
+    Ask,
+    Case,
+    Load,
+    Plan,
+    Play,
+    add,
+    good,
+    paced,
+    steady,
+    streamed,
+    usage,
+)
 
 FEW = Load(20, 20, output_tokens=4)
 

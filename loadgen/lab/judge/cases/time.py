@@ -21,7 +21,6 @@ from loadgen.lab.judge.case import (
     streamed,
 )
 
-ROUNDS = 3  # a machine is never wholly quiet
 TIMES = ("ttft_mean_ms", "ttft_p99_ms", "tpot_mean_ms", "itl_p50_ms", "itl_p99_ms", "e2el_mean_ms")
 GAPS = ("ttft_mean_ms", "tpot_mean_ms", "e2el_mean_ms", "output_tokens")
 
@@ -36,7 +35,7 @@ def _time(
     host: str = "127.0.0.1",
     disturbance: Disturbance = Disturbance.NONE,
 ) -> None:
-    case = Case(name, "time", does, source, play, figures, load or Load(), rounds=ROUNDS)
+    case = Case(name, "time", does, source, play, figures, load or Load())
     add(replace(case, host=host, disturbance=disturbance))
 
 

@@ -11,13 +11,16 @@ from loadgen.lab.judge.case import (
     Plan,
     Play,
     add,
+    delta,
     ends,
+    event,
     good,
     paced,
     steady,
     streamed,
+    usage,
 )
-from loadgen.testing.replies import DONE, delta, event, usage
+from loadgen.testing.replies import DONE
 
 COUNTS = ("completed", "output_tokens", "ttft_mean_ms", "tpot_mean_ms")
 

@@ -1,0 +1,38 @@
+"""Lies of the judge, of the second program that computes a result, and one that the judge found."""
+
+from bench.mutants.mutant import Edit, Mutant, Test
+
+TRUTH, SCORES = "loadgen/lab/judge/truth.py", "loadgen/lab/judge/cell.py"
+COUNTS = "loadgen/checks/token_counts.py"
+VERIFY = "loadgen/lab/verify/findings.py"
+CELLS = "tests/lab/judge/test_cell.py::"
+JUDGE_LIES = (
+    Mutant(
+        "believe counted tokens that no text has",
+        (Edit(COUNTS, "if sample.hides else 0.0", "if False else 0.0"),),
+        Test("tests/checks/test_token_counts.py::test_tokens_that_no_text_has_are_suspect"),
+    ),
+    Mutant(
+        "count the times of failed answers as true",
+        (Edit(TRUTH, "for served in good if served.w", "for served in requests if served.w"),),
+        Test(CELLS + "test_an_answer_that_was_not_all_written_failed"),
+    ),
+    Mutant(
+        "take what a tool always says for a remark on this server",
+        (Edit(SCORES, "if _without_numbers(text) not in known", "if text not in known"),),
+        Test(CELLS + "test_what_is_said_of_every_server_or_of_the_machine_is_not_said_of_this_one"),
+    ),
+    Mutant(
+        "let the best of three rounds count",
+        (Edit(SCORES, "[len(scored) // 2] for scored", "[0] for scored"),),
+        Test(CELLS + "test_of_three_rounds_the_middle_error_counts"),
+    ),
+    Mutant(
+        "verify no hash of the schedule",
+        (Edit(VERIFY, "if due is not None and hashlib", "if due is None and hashlib"),),
+        Test(
+            "tests/lab/verify/test_verify.py::"
+            "test_a_planted_change_is_found[due_moved]"
+        ),
+    ),
+)  # fmt: skip
