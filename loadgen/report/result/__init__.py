@@ -289,11 +289,8 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
     @property
     def notes(self) -> list[Check]:
         """The checks that did not pass, and leave the verdict alone."""
-        return [
-            check
-            for check in self.checks
-            if check.ok is False and not check.counts and not check.explains
-        ]
+        wrong = [check for check in self.checks if check.ok is False]
+        return [check for check in wrong if not check.counts and not check.explains]
 
     @property
     def explanations(self) -> list[Check]:
