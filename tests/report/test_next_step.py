@@ -19,7 +19,7 @@ FEW = Check(
     TOO_FEW_FOR_SLO, False, "3 values", "at least 662", "send 662 requests or more", allowed=662.0
 )
 PILE = Check(PILE_UP, False, "from 1 to 90", "a rise of 9", "lower the rate below 9 req/s")
-LATE = Check("late sends", False, "9 %", "1 %", "free a core")
+LATE = Check("requests sent late", False, "9 %", "1 %", "free a core")
 ENOUGH = 662  # requests, for a p99
 AS_THEY_WERE = "with the other flags as they were"
 
@@ -62,10 +62,8 @@ def test_too_few_requests_are_told_how_many_are_needed(flags: dict[str, Any], na
 
 
 def test_a_run_of_few_requests_is_told_what_each_percentile_needs() -> None:
-    assert step(ok(3), LATE) == (
-        "send more requests, since p50 needs 11, p99 needs 662: `--num-prompts 662`"
-    )
-    assert step(ok(20)) == "send more requests, since p99 needs 662: `--num-prompts 662`"
+    assert step(ok(3), LATE) == ("send at least 11 for p50, 662 for p99: `--num-prompts 662`")
+    assert step(ok(20)) == "send at least 662 for p99: `--num-prompts 662`"
 
 
 @pytest.mark.parametrize(
