@@ -76,9 +76,7 @@ def test_outcomes_are_counted_with_an_example_of_each_failure_in_one_line():
     (example,) = [
         line
         for line in lines
-        if line.startswith(
-            "status(503): first seen at request 1: two lines [31mx y x"
-        )
+        if line.startswith("status(503): first seen at request 1: two lines [31mx y x")
     ]
     assert example.endswith("...")
     assert len(example) < 210

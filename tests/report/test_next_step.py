@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.report.run_state import State, state_of
-from loadgen.report.sections.next_step import ADVICE, after_run, on_failures
+from loadgen.report.sections.next_step import ADVICE, after_run, on_failures, once_valid
 from tests.helpers import saved_json
 from tests.helpers.run_facts import due_at, failed, result, steady
 from tests.report.test_run_state import random_result
@@ -46,6 +46,31 @@ def test_a_failed_run_has_the_advice_on_its_failures_the_most_frequent_first() -
     )
     assert step([failed(0, Outcome.REFUSED)]) == ADVICE["refused"]
     assert step() == "let a run go on until requests end"
+
+
+def test_the_log_is_read_at_a_time_of_the_clock_where_the_start_is_known() -> None:
+    data = result(ok(11), RunSettings(request_rate=10.0))
+    data["loadgen"]["no_answer_since_s"] = 4.6
+    told = after_run(saved_json.result(data))
+    assert told == "read the log of the server at 4.6 s of the run, and start it again"
+    data["benchmark_start_time_unix"] = 1735786800.0
+    told = after_run(saved_json.result(data))
+    assert told.startswith("read the log of the server at about 03:00:04 UTC (4.6 s into the run)")
+
+
+@pytest.mark.parametrize(
+    ("checks", "told"),
+    [
+        (["requests sent late"], "repeat on an idle machine; then use it"),
+        (["other programs used the CPU", "x"], "repeat on an idle machine; then use it"),
+        (["token counts differ"], "remove the reasons of SUSPECT, repeat; then use it"),
+    ],
+)
+def test_suspect_runs_are_to_be_repeated_before_their_answer_is_used(
+    checks: list[str], told: str
+) -> None:
+    assert once_valid("use it", checks, "SUSPECT") == told
+    assert once_valid("use it", checks, "VALID") == "use it"
 
 
 def test_an_overloaded_run_is_told_its_capacity() -> None:

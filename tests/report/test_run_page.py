@@ -127,10 +127,7 @@ def test_failures_show_share_meaning_and_escaped_examples() -> None:
     found = rows(tables(result)["outcome"])
     assert found["status(503)"] == ["3", "5.00%"]
     said = [line for block in blocks(result) if isinstance(block, Items) for line in listed(block)]
-    assert (
-        "status(503): first seen at request 57: <b>busy</b> & [31mred"
-        in said
-    )
+    assert "status(503): first seen at request 57: <b>busy</b> & [31mred" in said
     assert "<b>busy" not in text
     assert "\x1b" not in text
     assert has("An HTTP status other than success (2xx).", result)

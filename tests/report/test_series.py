@@ -393,6 +393,24 @@ class TestKnee:
         assert "NO LIMIT UP TO 4 req/s: the highest rate tested" in saved_json.render(data)
 
 
+def test_what_was_found_stands_before_doubts_and_the_next_step_is_to_repeat() -> None:
+    data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False))
+    for point in data["points"]:
+        point["verdict"] = "SUSPECT"
+        point["result"]["loadgen"]["reasons"] = ["requests sent late: 3 ms"]
+    assert answer_line(data).startswith("FOUND: 2 req/s is the highest rate that met ")
+    assert after_series(Series.from_dict(data)).startswith(
+        "repeat on an idle machine; then confirm 2 req/s: "
+    )
+
+
+def test_a_sweep_is_no_limit_where_its_highest_level_was_overloaded() -> None:
+    points = [swept(level, 300.0 / level) for level in (1.0, 2.0, 4.0)]
+    points[-1]["result"]["loadgen"]["overloaded"] = True
+    data = together(*points, kind="sweep") | {"slo": None}
+    assert answer_line(data).startswith("NO KNEE UP TO 4 req/s: the highest rate tested | ")
+
+
 def test_runs_of_the_same_prompts_are_noted() -> None:
     one, other = result(1.0, 20), result(2.0, 20)
     for point, sha in ((one, "a"), (other, "b")):

@@ -68,6 +68,33 @@ def test_one_run_of_each_decides_tpot_in_these_runs_alone() -> None:
     )
 
 
+def test_undecided_names_the_median_and_no_figure_of_too_few_requests() -> None:
+    found = answered(starts(Path("a"), 20.0, 20.2, 19.9), starts(Path("b"), 20.0, 20.0, 21.0))
+    first, unclear, few, *_ = (text for text, _ in found.answer.parts)
+    assert first == 'UNDECIDED: no significant difference between "base" and "new"'
+    assert unclear.startswith("undecided: req/s -0.1% (-5.6 to +5.8), TTFT p50 +1.5% (")
+    assert "p99" not in unclear
+    assert few == "p90s, p99s: too few requests"
+
+
+def test_runs_that_are_suspect_are_repeated_before_anything_is_switched() -> None:
+    late = [
+        {
+            "name": "requests sent late",
+            "value": "5 ms",
+            "limit": "1 ms",
+            "ok": False,
+            "counts": True,
+            "group": "B",
+            "advice": "none",
+        }
+    ]
+    base = starts(Path("a"), 20.0, 20.2, 19.9)
+    found = answered(base, starts(Path("b"), 10.0, 10.1, 9.9, verdict="SUSPECT", checks=late))
+    assert found.word is Word.FASTER
+    assert found.answer.next_step.startswith('repeat on an idle machine; then switch to "new" ')
+
+
 def test_results_alone_decide_nothing() -> None:
     found = answered(saved(Path("a")), saved(Path("b"), ttft=25.0, simulated=True))
     assert found.word is Word.UNDECIDED
