@@ -31,7 +31,7 @@ def test_the_answer_ends_between_parts_on_a_terminal_and_the_next_step_between_w
     assert dispatch(["report", name]) == 0
     lines = capsys.readouterr().out.splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("next: "))
-    assert any(line.startswith("    | ") for line in lines[:begin])
+    assert any(line.startswith("    ") for line in lines[begin - 1 : begin])
     assert max(map(len, lines[: begin + 1])) <= 60
 
 

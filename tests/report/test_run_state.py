@@ -165,6 +165,6 @@ def _figures(made: RunResult) -> dict[str, dict[str, str]]:
     found = {}
     for part in summary_line(made).split(" | "):
         if match := re.fullmatch(r"(TTFT|TPOT) (.*) (?:ms|s)", part):
-            words = match[2].split()
-            found[match[1].lower()] = dict(zip(words[::2], words[1::2], strict=True))
+            figures = re.findall(r"(mean|p\d+) (\S+)", match[2])
+            found[match[1].lower()] = dict(figures)
     return found
