@@ -42,7 +42,7 @@ CHECKED = (
     "they are derived from; sentences and tables against the commands and results that they are "
     "about."
 )
-COMMAND = re.compile(rf"`([^`]{{{MAX_COMMAND},}})`")
+COMMAND = re.compile("`([^`]+)`")
 
 
 def document(groups: Sequence[FindingGroup], files: int, folder: Path) -> Document:
@@ -209,10 +209,12 @@ def _repetition(finding: Finding) -> str:
 
 def _shortened(sentence: str) -> str:
     sentence = COMMAND.sub(lambda command: f"`{_cut(command[1], MAX_COMMAND)}`", sentence)
-    return sentence if len(sentence) <= MAX_LINE else _cut(sentence, MAX_LINE)
+    return _cut(sentence, MAX_LINE)
 
 
 def _cut(text: str, most: int) -> str:
-    """Cut a text behind a word."""
+    """Cut a text that is too long behind a word."""
+    if len(text) <= most:
+        return text
     kept = text[: most - 4]
     return f"{kept[: kept.rfind(' ')].rstrip(' ,;:(')} ..."

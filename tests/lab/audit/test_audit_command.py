@@ -52,6 +52,13 @@ def test_a_finding_is_two_lines_and_the_link_of_its_kind_comes_once(
     )
     assert following.startswith("next: begin with qwen3-32b-a100.md:12 (the recommended ")
     assert max(map(len, findings)) <= 202
+    assert any(
+        line.startswith(
+            "`trtllm-serve Qwen/Qwen3-32B --max_seq_len=40960 --enable_chunked_prefill`: no arm "
+        )
+        for line in findings
+    )
+    assert not any(" ...`trtllm" in line for line in findings)
     links = [line for line in lines if line.startswith("see ")]
     assert len(links) == len(set(links)) > 8
 
