@@ -4,6 +4,7 @@ from bench.mutants.mutant import Edit, Mutant, Test
 
 SUMMARY = "loadgen/report/summary_line.py"
 STATE = "loadgen/report/run_state.py"
+NEXT = "loadgen/report/sections/next_step.py"
 STATES = "tests/report/test_run_state.py::"
 
 REPORT_LIES = (
@@ -117,6 +118,28 @@ REPORT_LIES = (
         Test(
             "tests/report/test_server.py::"
             "test_path_and_front_end_are_unknown_where_the_server_counted_other_requests"
+        ),
+    ),
+    Mutant(
+        "recommend what SUSPECT runs found",
+        (Edit(NEXT, "if verdict != Verdict.SUSPECT:", "if verdict:"),),
+        Test(
+            "tests/report/test_next_step.py::"
+            "test_suspect_runs_are_to_be_repeated_before_their_answer_is_used"
+        ),
+    ),
+    Mutant(
+        "find no limit in a sweep that overloaded the server",
+        (
+            Edit(
+                "loadgen/report/series_answer.py",
+                '"KNEE" if best.result.findings.overloaded else "LIMIT"',
+                '"LIMIT"',
+            ),
+        ),
+        Test(
+            "tests/report/test_series.py::"
+            "test_a_sweep_is_no_limit_where_its_highest_level_was_overloaded"
         ),
     ),
 )  # fmt: skip

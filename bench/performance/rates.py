@@ -33,7 +33,7 @@ ANSWER_MS = (
 )
 ROUNDS = 3
 WARM_S = 0.1  # so much of the load has a connection each before the clock starts
-LATE = "late sends"  # the check of loadgen that a client fails which does not keep up
+LATE = "requests sent late"  # the check of loadgen that a client fails which does not keep up
 HEAD = (
     "requests/s",
     "client",

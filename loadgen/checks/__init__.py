@@ -9,7 +9,14 @@ from typing import NamedTuple
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, reasons, verdict
-from loadgen.checks.distortion import CLIENT_ERROR, GAPS_BELOW_50_US, READ_TOGETHER, distortion
+from loadgen.checks.distortion import (
+    CLIENT_ERROR,
+    GAPS_BELOW_50_US,
+    READ_TOGETHER,
+    SHARED_CPU,
+    TAKEN,
+    distortion,
+)
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import LATE_SENDS, OFF_SCHEDULE, sending
@@ -29,6 +36,8 @@ from loadgen.checks.workload import PAST_THE_END, TOKENS_PER_EVENT, repeated_pro
 from loadgen.metrics.run_data import RunData
 
 __all__ = [
+    "BUSY_MACHINE",
+    "CLIENT_ERROR",
     "EXPLAINED",
     "PAST_THE_END",
     "PILE_UP",
@@ -75,6 +84,8 @@ GROUPS = {
 
 # The checks whose failure the symptoms of a busy client explain.
 EXPLAINED = (LATE_SENDS, OFF_SCHEDULE, CLIENT_ERROR)
+# Those that an idle machine passes, as far as nothing else is wrong.
+BUSY_MACHINE = (*EXPLAINED, TAKEN, SHARED_CPU)
 # Checks of the server's metrics are a part of these groups.
 SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consistency}
 

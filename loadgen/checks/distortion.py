@@ -33,7 +33,8 @@ NAMED = 3  # figures that are named
 # Latencies that are the same as another one where each event bore one token, or there was no
 # reasoning.
 TWINS = {"icl": "itl", "ttfo": "ttft"}
-BUSY, TAKEN = "loop busy", "CPU taken by others"
+BUSY, TAKEN = "loop busy", "other programs used the CPU"
+SHARED_CPU = "loadgen took CPU time from the server"
 READ_TOGETHER, GAPS_BELOW_50_US = "events read together", "gaps below 50 us"
 MAX_BUSY = Bound(0.7, SHARE)  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps
@@ -213,7 +214,7 @@ def _window(run: RunData) -> Check:
 
 def _shared_cpu(run: RunData) -> Check:
     """A client on the server's machine may take CPU from it."""
-    name, client = "CPU taken from the server", run.client
+    name, client = SHARED_CPU, run.client
     if client.engine_cpu_s is None and not is_local(run):
         return inapplicable(name, "the server is on another machine")
     if client.idle_share is None or client.machine_cpu_s is None or client.cpu_s is None:

@@ -15,7 +15,7 @@ from loadgen.util.arrays import Int64s
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import SHARE, four_digits, in_ms, plural
 
-LATE_SENDS, OFF_SCHEDULE, CUT_SHORT = "late sends", "rate off schedule", "run cut short"
+LATE_SENDS, OFF_SCHEDULE, CUT_SHORT = "requests sent late", "rate off schedule", "run cut short"
 LATE_FLOOR_NS, LATE_SHARE_OF_GAP, MAX_LATE = 5e6, 0.1, Bound(0.01, SHARE)
 RATE_TOLERANCE = Bound(0.005, SHARE)
 GAP_DISTANCE, GAP_GRAIN_NS = Bound(0.05), 100_000

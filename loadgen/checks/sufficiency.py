@@ -205,12 +205,12 @@ def _steady(run: RunData) -> Check:
         return inapplicable(PILE_UP, "the run is too short for its latencies")
     what = "sessions" if run.schedule.has_sessions else "requests"
     change = f"from {max(seen.start, 0):.0f} to {max(seen.end, 0):.0f}"
-    value = f"{what} due and not ended: {change} in {seen.window_s:.0f} s"
-    limit = f"a rise of {SIGMAS * seen.noise:.0f}"
+    value = f"unfinished {what} grew {change} in {seen.window_s:.0f} s"
+    limit = f"a growth by {SIGMAS * seen.noise:.0f}"
     mean = run.snapshot.ok / (throughput.wall_ns(run.snapshot) / NS_PER_S)
     answered = throughput.answer_rate(run.snapshot) or mean
-    less = f"lower the rate below {three_digits(answered)} req/s, which were answered"
-    advice = f"{less}: latencies under overload grow with the length of the run"
+    less = f"use a rate below {three_digits(answered)} req/s, the most that the server completed"
+    advice = f"{less}: under overload latencies depend on how long the run lasts"
     return Check(PILE_UP, not seen.rising, value, limit, advice, run.relied_on)
 
 

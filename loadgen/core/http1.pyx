@@ -33,7 +33,7 @@ MAX_HEAD = 64 * 1024
 MAX_RESPONSE = 1 << 30
 MAX_EVENTS = 1 << 18  # of an answer, and EVENTS_PER_TOKEN more for each token that was asked for
 EVENTS_PER_TOKEN = 16
-CUT_OFF = "connection closed inside the stream"
+CUT_OFF = "connection closed mid-stream"
 COMPRESSED = "the body is compressed (Content-Encoding), and --transport aiohttp alone reads it"
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
 cdef int64_t max_response = MAX_RESPONSE, max_events = MAX_EVENTS
@@ -122,7 +122,7 @@ cdef class Response:
         if error is None and self.phase == UNTIL_CLOSE:
             self._end()
         elif self.phase == HEAD and self.undecoded.size == 0 and self.record.first_byte == 0:
-            self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
+            self._fail(Outcome.REFUSED, error or "connection closed without a response")
         elif self.phase == HEAD:
             self._fail(Outcome.PROTOCOL_ERROR, "connection closed inside the response head")
         elif self.phase != IDLE and self.phase != ENDED:

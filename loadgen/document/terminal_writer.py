@@ -34,7 +34,6 @@ ALARMING = ("warning", "danger")
 WIDTHS = (60, 120)  # of a report, the least and the greatest
 USUAL_WIDTH = 100  # in a file
 SCREEN_LINES = 24  # a longer report has its answer at its end, too
-LINE_END = " |"  # after the last part of a line of an answer
 
 
 def report(document: Document, screen: Screen = PLAIN, files: Sequence[str] = ()) -> str:
@@ -52,7 +51,7 @@ def report(document: Document, screen: Screen = PLAIN, files: Sequence[str] = ()
         written += [join_parts(answer.parts, screen)]
         written += wrap(_words(answer.following), screen.columns or sys.maxsize, INDENT)
     blocks = without_drawings(document.blocks)
-    if blocks and isinstance(blocks[0], (Heading, Note)):
+    if blocks and isinstance(blocks[0], APART):
         written.append("")
     written += lines(blocks, columns)
     if blocks and isinstance(blocks[-1], APART):
@@ -73,24 +72,22 @@ def join_parts(parts: Iterable[Part], screen: Screen = PLAIN) -> str:
     """Join the parts of an answer; a line ends between parts or words where the screen ends, and
     nowhere in a file, from which it can be pasted.
     """
-    shown = ""
-    column = 0
+    room = screen.columns or math.inf
+    shown, column = "", 0
     for text, colour in parts:
+        before = SEPARATOR if shown else ""
+        if shown and column + display_width(before + printable(text)) > room:
+            before = f"\n{INDENT}{SEPARATOR.lstrip()}"
+            column = 0
+        column += display_width(before.lstrip("\n"))
         lines = [printable(text)]
-        if screen.columns is not None:
-            lines = list(wrap(lines[0], max(screen.columns - len(SEPARATOR), 1)))
-        width = display_width(lines[-1])
-        if shown:
-            fits = len(lines) == 1 and column + len(SEPARATOR) + width + len(LINE_END) <= (
-                screen.columns or math.inf
-            )
-            shown += SEPARATOR if fits else f"{LINE_END}\n"
-            column = column + len(SEPARATOR) if fits else 0
+        if column + display_width(lines[0]) > room:
+            lines = list(wrap(lines[0], max(int(room) - len(INDENT + SEPARATOR), 1)))
+            column = len(INDENT)
+        column += display_width(lines[-1])
         if screen.has_colours and colour:
-            shown += "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in lines)
-        else:
-            shown += "\n".join(lines)
-        column = width if len(lines) > 1 else column + width
+            lines = [f"\x1b[{colour}m{line}\x1b[0m" for line in lines]
+        shown += before + f"\n{INDENT}".join(lines)
     return shown
 
 

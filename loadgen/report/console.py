@@ -9,9 +9,9 @@ from loadgen.document import Block, Cell, Document, Items, Line, Paragraph, line
 from loadgen.report import load_line, run_state
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
-from loadgen.report.sections import groups, latencies, next_step, outcomes, verdict
+from loadgen.report.sections import groups, latencies, legend, next_step, outcomes, verdict
 from loadgen.report.summary_line import answer
-from loadgen.report.tool_block import tool_block
+from loadgen.report.tool_block import note, tool_block
 from loadgen.util.terminal_text import PLAIN, Screen
 
 # The answer; with the latencies and what failed; with the block of vLLM or SGLang, too; all.
@@ -33,7 +33,8 @@ def render(
     if form == "line":
         return f"{terminal_writer.join_parts(answer(result).parts, screen)}\n"
     blocks = tuple(_full(result) if form == "full" else _short(result, form))
-    about = load_line.full_text(result)
+    has_block = form != "brief" and result.numbers.completed
+    about = " ".join([load_line.full_text(result), *([note(result)] if has_block else [])])
     document = Document(load_line.title(result), blocks, (answer(result),), about)
     return terminal_writer.report(document, screen, saved)
 
@@ -69,9 +70,11 @@ def _short(result: RunResult, form: Form) -> Iterator[Block]:
         return
     if run_state.state_of(result) is not run_state.State.OK:
         yield from _items(_why_failed(result))
-    if form != "brief":
-        yield tool_block(result)
     named = list(latencies.main(result))
+    if form == "brief":  # the headers of the block say it, too
+        yield Paragraph.of(legend({name.partition("_")[0] for name, _ in named}))
+    else:
+        yield tool_block(result)
     yield latencies.table(result, named)
     yield from map(Paragraph.of, latencies.marks(result, named))
     yield from groups.blocks(result, groups.MAX_TURNS)

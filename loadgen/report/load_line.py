@@ -19,7 +19,7 @@ def title(result: RunResult) -> str:
     """Name the model, the servers and the load."""
     made = result.provenance
     at = f" at {made.target_urls}" if made.target_urls else ""
-    return f"{result.numbers.model_id}{at}: {text_of_settings(made.settings)}"
+    return f"model {result.numbers.model_id}{at}: {text_of_settings(made.settings)}"
 
 
 def text_of_settings(settings: RunSettings) -> str:
@@ -32,7 +32,7 @@ def requested(settings: RunSettings) -> str:
     lengths = f"{settings.random_input_len} tokens in and {settings.random_output_len} out"
     parts = (
         "" if settings.num_prompts is None else plural(settings.num_prompts, "request"),
-        lengths if settings.dataset_name == "random" else f"data set {settings.dataset_name}",
+        lengths if settings.dataset_name == "random" else f"{settings.dataset_name} data set",
         text_of_settings(settings),
     )
     return ", ".join(filter(None, parts))
@@ -47,7 +47,7 @@ def full_text(result: RunResult) -> str:
         settings.of_class(request_class).dataset_name for request_class in classes
     )
     images = prompts.get("images")
-    data_set = f"data set {next(iter(names), settings.dataset_name)}"
+    data_set = f"{next(iter(names), settings.dataset_name)} data set"
     due_s = result.provenance.schedule.duration_s
     run_s = result.numbers.duration
     says_sending = 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
@@ -60,7 +60,7 @@ def full_text(result: RunResult) -> str:
         _arrivals(result),
         cap(settings),
         f"sent over {duration(due_s)}" if says_sending else "",
-        f"lasted {duration(run_s)}",
+        f"duration {duration(run_s)}",
         f"label {settings.label}" if settings.label else "",
     ]
     return f"{', '.join(filter(None, parts))}."

@@ -1,10 +1,12 @@
 """State: what a user has to know of a run first, in one or two words."""
 
+import math
+from collections.abc import Sequence
 from enum import StrEnum
 
 from loadgen.checks import TOO_FEW_FOR_SLO
 from loadgen.config import slo
-from loadgen.core.outcome import is_failure
+from loadgen.core.outcome import Outcome, is_failure
 from loadgen.document import Colour
 from loadgen.metrics.failures import Failures
 from loadgen.metrics.snapshot import requests_of
@@ -14,6 +16,7 @@ from loadgen.stats.percentile_confidence_interval import least_samples
 from loadgen.util.number_format import first_of, plural, three_digits
 
 MAX_NAMED = 2  # checks, or limits
+CLOSED = "refused or closed without a response"  # what `Outcome.REFUSED` is for a reader
 LEAST = least_samples(50)  # requests of a run that has a median
 
 
@@ -112,9 +115,7 @@ def state_text(result: RunResult) -> str:
     """Write the state of a run, with what it is about."""
     state = state_of(result)
     about = _ABOUT[state](result) if state in _ABOUT else ""
-    if not about:
-        return state
-    return f"{state} {about}" if state is State.OVERLOADED else f"{state}: {about}"
+    return f"{state}: {about}" if about else state
 
 
 def answer_rate(result: RunResult) -> float | None:
@@ -138,6 +139,13 @@ def failures_text(result: RunResult) -> str:
     return f"{of} ({', '.join(texts)})" if texts else of
 
 
+def more_reasons(names: Sequence[str]) -> str:
+    """List the first of some checks that failed, and how many more the report has below."""
+    more = len(names) - MAX_NAMED
+    shown = ", ".join(names[:MAX_NAMED])
+    return f"{shown} and {plural(more, 'more reason')} below" if more > 0 else shown
+
+
 def missed_limits(result: RunResult) -> str:
     """Name the limits of the SLO that are missed, or that cannot be told if none is, with their
     values.
@@ -151,9 +159,14 @@ def missed_limits(result: RunResult) -> str:
     return first_of(texts, MAX_NAMED)
 
 
+def way(name: str) -> str:
+    """Name an outcome for a reader."""
+    return CLOSED if name == Outcome.REFUSED else name.replace("_", " ")
+
+
 def _way(name: str) -> str:
     """Name an outcome, an HTTP status by its number."""
-    return name[7:-1] if name.startswith("status(") else name.replace("_", " ")
+    return name[7:-1] if name.startswith("status(") else way(name)
 
 
 def _failed_about(result: RunResult) -> str:
@@ -172,18 +185,26 @@ def _checks_about(result: RunResult) -> str:
             f"the timing error of loadgen does not let the SLO be judged: {missed_limits(result)}"
         )
     first, *others = result.failed_checks
-    more = f", {first_of([check.name for check in others], MAX_NAMED)}" if others else ""
+    more = f", {more_reasons([check.name for check in others])}" if others else ""
     return f"{first.name} ({first.value.partition(', ')[0]}){more}"
 
 
 def _few_about(result: RunResult) -> str:
     of_slo = (check.value for check in result.failed_checks if check.name == TOO_FEW_FOR_SLO)
-    return next(of_slo, f"{plural(values_of(result), 'value')}, and a median needs {LEAST}")
+    count = plural(values_of(result), "request")
+    return next(of_slo, f"{count}; a median needs at least {LEAST}")
 
 
 def _overloaded_about(result: RunResult) -> str:
     answered = answer_rate(result)
-    return "" if answered is None else f"above {three_digits(answered)} req/s"
+    if answered is None:
+        return ""
+    settings, rate = result.provenance.settings, three_digits(answered)
+    if result.sessions is not None:
+        return f"the server completed {rate} turns/s"
+    is_one_rate = math.isfinite(settings.request_rate) and not settings.rate_changes
+    of = f" of {three_digits(settings.request_rate)}" if is_one_rate else ""
+    return f"the server completed {rate}{of} req/s"
 
 
 _ABOUT = {

@@ -149,6 +149,17 @@ def _power(point: Point) -> float:
     return throughput / e2el if e2el and throughput else 0.0
 
 
+def deciding_points(series: Series) -> Sequence[Point]:
+    """List the runs from which the answer follows: of a search those at the edge."""
+    edge = () if series.found is None else (series.found.level, series.found.fails)
+    return [point for point in series.points if point.level in edge] or series.points
+
+
+def failed_checks(point: Point) -> list[str]:
+    """Name the checks for which a run is not VALID."""
+    return [reason.partition(":")[0] for reason in point.result.findings.reasons]
+
+
 def level_of(point: Point) -> float:
     """Return the level of a point as a number; "inf" is the highest."""
     return float(point.level)
@@ -188,7 +199,7 @@ class Row(Struct, frozen=True):
         """Whether it meets the SLO, in a word or two."""
         outcome = SLO_OUTCOMES[self.judged.met]
         if self.judged.met is None and self.confirms:
-            outcome = "not confirmed" if self.judged.runs else "inconclusive"
+            outcome = "undecided" if self.judged.runs else "inconclusive"
         return f"{outcome}, disturbed" if self.judged.doubted else outcome
 
     @property

@@ -12,11 +12,13 @@ from loadgen.config import slo
 from loadgen.document import Answer, Colour, Part
 from loadgen.report import load_line
 from loadgen.report.result.series import Found, Point, Series
-from loadgen.report.run_state import COLOURS, MAX_NAMED, State
+from loadgen.report.run_state import COLOURS, State, more_reasons
 from loadgen.report.series import (
     MIN_FOR_KNEE,
     TOO_FEW,
     Row,
+    deciding_points,
+    failed_checks,
     few_mark,
     fewest_requests,
     has_tokens,
@@ -32,8 +34,8 @@ from loadgen.report.series import (
     sweep_latencies,
 )
 from loadgen.report.series_next_step import after_series
-from loadgen.report.summary_line import VERDICT_COLOURS, worst_verdict
-from loadgen.util.number_format import first_of, four_digits, plural, three_digits, value_range
+from loadgen.report.summary_line import SIMULATED, VERDICT_COLOURS, worst_verdict
+from loadgen.util.number_format import four_digits, plural, three_digits, value_range
 
 AXIS_NAMES = {"rate": "request rate", "concurrency": "concurrency"}
 
@@ -47,7 +49,7 @@ def title(series: Series) -> str:
         return what
     first = series.points[0].result
     target = first.findings.target
-    return f"{what}: {first.numbers.model_id}{f' at {target}' if target else ''}"
+    return f"{what}: model {first.numbers.model_id}{f' at {target}' if target else ''}"
 
 
 def answer(series: Series) -> Answer:
@@ -61,7 +63,9 @@ def state_of(series: Series) -> State | None:
         return None
     if not any(point.result.numbers.completed for point in series.points):
         return State.FAILED
-    usable = [point.verdict for point in _deciding(series) if point.verdict != Verdict.INVALID]
+    usable = [
+        point.verdict for point in deciding_points(series) if point.verdict != Verdict.INVALID
+    ]
     if not usable:
         return State.INVALID
     met, missed = _levels(series, met=True), _levels(series, met=False)
@@ -83,32 +87,46 @@ def _levels(series: Series, *, met: bool) -> list[float]:
     return list(dict.fromkeys(row.level for row in shown if row.judged.met is met))
 
 
-def _deciding(series: Series) -> Sequence[Point]:
-    """Of a search the runs at the edge, from which the answer follows."""
-    edge = () if series.found is None else (series.found.level, series.found.fails)
-    return [point for point in series.points if point.level in edge] or series.points
-
-
 def _parts(series: Series) -> Iterator[Part]:
     """List the parts of the line: the answer, the next level, and caveats."""
-    state, deciding = state_of(series), _deciding(series)
+    state, deciding = state_of(series), deciding_points(series)
     verdict = worst_verdict(point.verdict for point in deciding) if deciding else ""
-    for number, (text, colour) in enumerate(_answer_parts(series)):
-        if number or state is None:
-            yield text, colour
-        else:
-            yield f"{state}: {text}", COLOURS[state]
+    (first, colour), *others = _answer_parts(series)
+    if state is None:
+        yield first, colour
+    else:
+        lead = _word(series) if state in (State.OK, State.SUSPECT) else state
+        yield f"{lead}: {first}", COLOURS[state]
+    yield from others
     failed = len([point for point in series.points if point.result.findings.error_rate])
     if failed and series.kind != "search":  # a search goes on until requests fail
         yield f"requests failed in {failed} of {plural(len(series.points), 'run')}", Colour.RED
     if deciding:
-        checks = list(dict.fromkeys(chain.from_iterable(map(_failed_checks, deciding))))
-        why = f": {first_of(checks, MAX_NAMED)}" if checks else ""
+        checks = list(dict.fromkeys(chain.from_iterable(map(failed_checks, deciding))))
+        why = f": {more_reasons(checks)}" if checks else ""
         yield f"measurement {verdict}{why}", VERDICT_COLOURS[verdict]
     if series.partial:
         yield f"ended early: {series.partial}", Colour.YELLOW
     if is_simulated(series):
-        yield "simulated engine", Colour.NONE
+        yield SIMULATED, Colour.NONE
+
+
+def _word(series: Series) -> str:
+    """Return what was found, in a word or a few, where runs measured the server."""
+    if (found := series.found) is not None:
+        return "NOT FOUND" if not found.level else "FOUND" if found.end == "edge" else "AT LEAST"
+    if series.load is not None:
+        return "MEASURED"
+    if not _is_judged(series):
+        knee = _knee(series)
+        return knee[0] if knee is not None else "MEASURED"
+    met = _levels(series, met=True)
+    if not met:
+        return "UNDECIDED"
+    above = [row.judged.met for row in rows(series) if row.level > met[-1]]
+    if not above:
+        return _no_limit(met[-1], series.over)
+    return "FOUND" if above[0] is False else "AT LEAST"
 
 
 def _answer_parts(series: Series) -> Iterator[Part]:
@@ -119,17 +137,32 @@ def _answer_parts(series: Series) -> Iterator[Part]:
         yield from _search_parts(series)
     elif series.load is not None:
         yield from _repeated_parts(series)
-    elif series.slo and any(point.met is not None for point in series.points):
+    elif _is_judged(series):
         yield from _slo_parts(series)
     else:
         levels = list(dict.fromkeys(row.level for row in rows(series)))
         runs = plural(len(series.points), "run")
         what = f"{runs} at {_levels_text(levels, series.over)}" if levels else "No run ended"
-        for text in _knee_parts(series) or (what,):
-            yield text, Colour.NONE
+        knee = _knee(series)
+        yield (what if knee is None else knee[1]), Colour.NONE
         if (best := knee_candidate(series.points)) is not None:
             figures = ", ".join(_figures(series, best))
             yield f"at {level_with_unit(best.level, series.over)}: {figures}", Colour.NONE
+
+
+def _is_judged(series: Series) -> bool:
+    """Whether an SLO was on a run, and one shows whether it was met."""
+    return series.slo is not None and any(point.met is not None for point in series.points)
+
+
+def runs(series: Series) -> str:
+    """Write how many runs there were, and at which levels."""
+    levels = [row.level for row in rows(series) if math.isfinite(row.level)]
+    count = plural(len(series.points), "run")
+    if series.load is not None or not levels:
+        return count
+    least, most = level_text(min(levels)), level_with_unit(max(levels), series.over)
+    return f"{count} at {most}" if min(levels) == max(levels) else f"{count} at {least} to {most}"
 
 
 def load(series: Series) -> str:
@@ -171,7 +204,7 @@ def remarks(series: Series) -> Iterator[str]:
         wrong = [point for point in sorted(series.points, key=level_of) if point.verdict == verdict]
         checks: dict[str, list[float]] = {}
         for point in wrong:
-            for name in _failed_checks(point):
+            for name in failed_checks(point):
                 checks.setdefault(name, []).append(level_of(point))
         by_levels: dict[str, list[str]] = {}
         for check, levels in checks.items():
@@ -185,9 +218,10 @@ def remarks(series: Series) -> Iterator[str]:
         valid = [row.level for row in met if all(run.verdict == "VALID" for run in row.runs)]
         if valid and answer.level not in valid:
             highest = level_with_unit(max(valid), series.over)
-            yield f"The highest level that meets the SLO in VALID runs alone is {highest}"
-    if series.kind == "sweep" and series.slo:
-        yield from filter(None, [", ".join(_knee_parts(series))])
+            yield f"The highest level that met the SLO in VALID runs alone is {highest}"
+    knee = _knee(series) if series.kind == "sweep" and series.slo else None
+    if knee is not None:
+        yield ": ".join(filter(None, knee))
     yield from (f"Note: {note}" for note in series.notes)
 
 
@@ -214,21 +248,19 @@ def _search_parts(series: Series) -> Iterator[Part]:
     over = series.over
     limits = slo_text(series.slo or "")
     assert answer is not None
-    meets = (
-        f"{level_with_unit(answer.level, over)} {_verb('meet', answer.level, over)} {limits}"
-        if answer.level
-        else ""
-    )
-    highest = "rate" if over == "rate" else "concurrency"
+    level = level_with_unit(answer.level, over) if answer.level else ""
+    meets = f"{level} met {limits}" if level else ""
     match answer.end:
         case "edge":
-            yield f"{meets}, the highest {highest} found", Colour.GREEN
+            count = sum(len(row.runs) for row in rows(series) if row.level == answer.level)
+            highest = f"{level} is the highest {over} that met {limits}"
+            yield f"{highest} ({plural(count, 'run')})", Colour.GREEN
             yield _next_level(series), Colour.NONE
         case "floor":
-            yield f"at least {meets}", Colour.GREEN
+            yield meets, Colour.GREEN
             yield f"{_next_level(series)}, and the search ended there", Colour.NONE
         case "none":
-            yield f"no {AXIS_NAMES[over]} meets {limits}", Colour.RED
+            yield f"no {AXIS_NAMES[over]} met {limits}", Colour.RED
             if answer.fails:
                 lowest = f"the lowest that was tried, {level_with_unit(answer.fails, over)},"
                 yield f"{lowest} {_miss_text(series, answer.fails)}", Colour.NONE
@@ -237,18 +269,18 @@ def _search_parts(series: Series) -> Iterator[Part]:
                 f"at {level_with_unit(answer.last, over)} the client, not the server, was the limit"
             )
             yield (
-                (f"at least {meets}", Colour.GREEN)
+                (meets, Colour.GREEN)
                 if meets
                 else ("nothing is known of the server", Colour.YELLOW)
             )
             yield limit, Colour.YELLOW
         case "disturbed":
             if meets:
-                yield f"at least {meets}", Colour.YELLOW
+                yield meets, Colour.YELLOW
             yield _supported_text(series, answer), Colour.YELLOW
         case _:
             if meets:
-                yield f"at least {meets}", Colour.GREEN
+                yield meets, Colour.GREEN
             yield "the search ended early", Colour.YELLOW
             if answer.fails:
                 yield _next_level(series), Colour.NONE
@@ -274,8 +306,8 @@ def _next_level(series: Series) -> str:
 def _miss_text(series: Series, level: float) -> str:
     """Say that a level misses the SLO, or that its runs do not show it."""
     if any(row.judged.met is False for row in rows(series) if row.level == level):
-        return f"{_verb('miss', level, series.over)} it"
-    return "could not be confirmed" if series.kind == "search" else "could not be judged"
+        return "missed it"
+    return "is undecided"
 
 
 def _slo_parts(series: Series) -> Iterator[Part]:
@@ -284,27 +316,21 @@ def _slo_parts(series: Series) -> Iterator[Part]:
     shown = rows(series)
     met, missed = _levels(series, met=True), _levels(series, met=False)
     if not met:
-        yield f"no level meets {limits}", Colour.RED
+        yield f"no level met {limits}", Colour.RED
         yield f"tried: {_levels_text([row.level for row in shown], over)}", Colour.NONE
     elif not missed or met[-1] < missed[0]:
-        yield (
-            f"{level_with_unit(met[-1], over)} {_verb('meet', met[-1], over)} {limits}",
-            Colour.GREEN,
-        )
+        level = level_with_unit(met[-1], over)
         above = next((row.level for row in shown if row.level > met[-1]), None)
-        what = (
-            "no higher level was tried"
-            if above is None
-            else f"{level_text(above)} {_miss_text(series, above)}"
-        )
-        yield what, Colour.NONE
+        if above is None:
+            yield f"the highest {over} tested met {limits}", Colour.GREEN
+            return
+        is_limit = any(row.judged.met is False for row in shown if row.level == above)
+        highest = f"is the highest {over} that " if is_limit else ""
+        yield f"{level} {highest}met {limits}", Colour.GREEN
+        yield f"{level_text(above)} {_miss_text(series, above)}", Colour.NONE
     else:
-        meet, miss = (
-            verb if len(levels) > 1 else _verb(verb, levels[0], over)
-            for verb, levels in (("meet", met), ("miss", missed))
-        )
-        yield f"{_levels_text(met, over)} {meet} {limits}", Colour.YELLOW
-        yield f"{_levels_text(missed, over)} {miss} it", Colour.NONE
+        yield f"{_levels_text(met, over)} met {limits}", Colour.YELLOW
+        yield f"{_levels_text(missed, over)} missed it", Colour.NONE
 
 
 def _repeated_parts(series: Series) -> Iterator[Part]:
@@ -312,25 +338,30 @@ def _repeated_parts(series: Series) -> Iterator[Part]:
     if judged:
         colour = Colour.GREEN if all(judged) else Colour.YELLOW if any(judged) else Colour.RED
         yield (
-            f"{sum(judged)} of {plural(len(judged), 'run')} meet {slo_text(series.slo or '')}",
+            f"{sum(judged)} of {plural(len(judged), 'run')} met {slo_text(series.slo or '')}",
             colour,
         )
     runs = plural(len(series.points), "run")
     yield (f"{runs} of one load, {series.load}" if series.points else "No run ended"), Colour.NONE
 
 
-def _knee_parts(series: Series) -> tuple[str, ...]:
+def _knee(series: Series) -> tuple[str, str] | None:
+    """Say which level is the knee, or that none is, in a word or a few, and why."""
     best = knee_candidate(series.points)
     if best is None:
         if not is_short_of_knee(series):
-            return ()
+            return None
         few = fewest_requests(judgeable_points(series.points))
-        return (f"{plural(few, 'request')} at a level, and a knee needs {MIN_FOR_KNEE}",)
-    level = level_with_unit(best.level, series.over)
-    ratio = "the highest ratio of tokens/s to mean E2EL"
-    if is_highest_level(best, series.points):
-        return (f"no knee up to {level}, which has {ratio}",)
-    return (f"knee at {level}, {ratio}",)
+        return "", f"{plural(few, 'request')} at a level, and a knee needs {MIN_FOR_KNEE}"
+    if not is_highest_level(best, series.points):
+        level = level_with_unit(best.level, series.over)
+        return f"KNEE AT {level}", "the highest ratio of tokens/s to mean E2EL"
+    what = "KNEE" if best.result.findings.overloaded else "LIMIT"
+    return _no_limit(level_of(best), series.over, what), f"the highest {series.over} tested"
+
+
+def _no_limit(level: float, over: str, what: str = "LIMIT") -> str:
+    return f"NO {what} UP TO {level_with_unit(level, over)}"
 
 
 def _figures(series: Series, point: Point) -> Iterator[str]:
@@ -362,7 +393,7 @@ def _run_remarks(series: Series) -> Iterator[str]:
             has = "has" if row.judged.runs == 1 else "have"
             level = level_with_unit(row.level, over)
             yield (
-                f"{level} could not be confirmed: {count} {has} too few requests to show it; "
+                f"{level} is undecided: {count} {has} too few requests; "
                 f"{_longer(row, over)} would halve the intervals"
             )
     levels_by_reason: dict[str, list[float]] = {}
@@ -371,7 +402,9 @@ def _run_remarks(series: Series) -> Iterator[str]:
             levels_by_reason.setdefault(point.why, []).append(level_of(point))
     for why, levels in levels_by_reason.items():
         where = _where(levels, series)
-        yield f"{where[0].upper()}{where[1:]}: {why}"
+        told = f"{'runs' if len(levels) > 1 else 'the run'} {where} {why}"
+        is_sentence = why.startswith("was too short") and len(levels) == 1
+        yield told if is_sentence else f"{where[0].upper()}{where[1:]}: {why}"
 
 
 def _longer(row: Row, over: str) -> str:
@@ -380,10 +413,6 @@ def _longer(row: Row, over: str) -> str:
     if over == "rate":
         return f"`--duration {math.ceil(requests / row.level)}`"
     return f"{requests:,} requests in a run"
-
-
-def _failed_checks(point: Point) -> Iterator[str]:
-    yield from (reason.partition(":")[0] for reason in point.result.findings.reasons)
 
 
 def _where(levels: Sequence[float], series: Series) -> str:
@@ -401,9 +430,3 @@ def _levels_text(levels: Sequence[float], over: str) -> str:
         *(level_with_unit(level, over) for level in finite[-1:]),
     ]
     return ", ".join(texts if math.inf not in levels else [*texts, "all at once"])
-
-
-def _verb(verb: str, level: float | None, over: str) -> str:
-    """Conjugate: a rate is singular, requests in flight are plural unless they are one."""
-    ending = "es" if verb.endswith("s") else "s"
-    return verb + ending if over == "rate" or level == 1 else verb

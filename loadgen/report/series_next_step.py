@@ -8,6 +8,8 @@ from loadgen.report.result.series import Found, Series
 from loadgen.report.sections import next_step
 from loadgen.report.series import (
     MIN_FOR_KNEE,
+    deciding_points,
+    failed_checks,
     has_tokens,
     is_highest_level,
     is_short_of_knee,
@@ -17,6 +19,7 @@ from loadgen.report.series import (
     level_with_unit,
     rows,
 )
+from loadgen.report.summary_line import worst_verdict
 
 
 def after_series(series: Series) -> str:
@@ -28,6 +31,15 @@ def after_series(series: Series) -> str:
         for point in series.points:
             ways.update(point.result.findings.outcomes)
         return next_step.on_failures(ways)
+    if series.found is not None and series.found.end == "disturbed":
+        return "search again when nothing else runs on this machine"
+    points = deciding_points(series)
+    failed = {name for point in points for name in failed_checks(point)}
+    verdict = worst_verdict(point.verdict for point in points)
+    return next_step.once_valid(_of_valid_runs(series), failed, verdict)
+
+
+def _of_valid_runs(series: Series) -> str:
     if series.found is not None:
         return _after_search(series, series.found)
     if series.load is not None:
@@ -40,8 +52,6 @@ def after_series(series: Series) -> str:
 def _after_search(series: Series, found: Found) -> str:
     if found.end == "client":
         return "search again on a faster machine: `loadgen doctor` shows what limits this one"
-    if found.end == "disturbed":
-        return "search again when nothing else runs on this machine"
     if found.end == "early":
         return "search again, to the end: a search does not resume"
     if not found.level:
@@ -50,7 +60,7 @@ def _after_search(series: Series, found: Found) -> str:
         return f"loosen {', '.join(missed) or 'the limits'}, or make the server faster"
     level = level_with_unit(found.level, series.over)
     again = f'`loadgen run {_flag(series, found.level)} --num-runs 3 --slo "{series.slo}"`'
-    return f"load the server with at most {level}; to confirm it: {again}, with {next_step.FLAGS}"
+    return f"confirm {level}: {again}, with {next_step.FLAGS}; then use it as the limit"
 
 
 def _after_slo_sweep(series: Series, limits: str) -> str:
@@ -64,9 +74,9 @@ def _after_slo_sweep(series: Series, limits: str) -> str:
         most = max(point.result.numbers.num_prompts for point in series.points)
         return f"repeat it with more requests, `--num-prompts {4 * most}`: the levels contradict"
     if not met:
-        return f"find the highest load that meets it: {search}"
+        return f"find the highest {over} that meets it: {search}"
     level = level_with_unit(met[-1], over)
-    return f"load the server with at most {level}, or find the limit above it: {search}"
+    return f"use {level} as the limit, or find the highest {over} that meets it: {search}"
 
 
 def _after_sweep(series: Series) -> str:
@@ -77,11 +87,19 @@ def _after_sweep(series: Series) -> str:
         return "give three levels or more for a knee, or limits with `--slo`"
     metric = "ttft" if has_tokens(series) else "e2el"
     search = next_step.search_command(f"{metric}_p99<500ms", series.over, level_of(best))
-    if is_highest_level(best, series.points):
+    limits = f"set an SLO and search for the highest {series.over} that meets it: {search}"
+    if is_highest_level(best, series.points) and not _has_slowed(series):
         higher = [factor * level_of(best) for factor in (2, 4)]
-        levels = f"try higher levels: `{_flag(series, *higher)}`"
-        return f"choose limits, and find the highest load within them: {search}; or {levels}"
-    return f"choose limits, since a knee is none, and find the highest load within them: {search}"
+        levels = "rates" if series.over == "rate" else "concurrencies"
+        return f"sweep higher {levels}: `{_flag(series, *higher)}`"
+    return limits
+
+
+def _has_slowed(series: Series) -> bool:
+    """Whether the median TTFT at the highest level is twice that at the lowest, or more."""
+    runs = sorted(series.points, key=level_of)
+    least, most = (runs[at].latency_ms.ttft_p50 for at in (0, -1))
+    return least is not None and most is not None and most >= 2 * least
 
 
 def _flag(series: Series, *levels: float) -> str:

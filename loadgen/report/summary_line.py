@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from loadgen.checks import CLIENT_ERROR
 from loadgen.config import slo
 from loadgen.document import Answer, Colour, Part
 from loadgen.metrics.failures import Failures
@@ -13,11 +14,11 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import all_met
 from loadgen.report.run_state import (
     COLOURS,
-    MAX_NAMED,
     State,
     answer_rate,
     failures_text,
     missed_limits,
+    more_reasons,
     state_of,
     state_text,
 )
@@ -29,12 +30,13 @@ from loadgen.report.sections.latencies import (
     large_client_errors,
     request_count,
 )
-from loadgen.util.number_format import first_of, latency_unit, plural, rounded_up, three_digits
+from loadgen.util.number_format import latency_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import printable
 
 # The latencies of the line.
 FIGURES = {"ttft": ("p50", "p99"), "tpot": ("p50",)}
 WHOLE_FIGURES = {"e2el": ("p50", "p99")}  # where answers have no tokens
+SIMULATED = "SIMULATED, not a real server"
 # The least severe verdict first.
 VERDICT_COLOURS = {"VALID": Colour.GREEN, "SUSPECT": Colour.YELLOW, "INVALID": Colour.RED}
 
@@ -49,7 +51,8 @@ def answer(result: RunResult) -> Answer:
     to do next.
     """
     parts = list(_state_parts(result))
-    if result.numbers.completed and (rate := _rate(result)):
+    is_told = state_of(result) is State.OVERLOADED and answer_rate(result) is not None
+    if result.numbers.completed and not is_told and (rate := _rate(result)):
         parts.append((rate, Colour.NONE))
     parts += ((text, Colour.NONE) for text in _figure_texts(result))
     parts += _belief_parts(result)
@@ -80,7 +83,8 @@ def _state_parts(result: RunResult) -> Iterator[Part]:
         and met is not None
         and state not in (State.SLO_MISSED, State.TOO_FEW)
     ):
-        text = "SLO met" if met else f"SLO MISSED: {missed_limits(result)}"
+        limits = ", ".join(row.limit for row in result.slo)
+        text = f"SLO met: {limits}" if met else f"SLO MISSED: {missed_limits(result)}"
         yield text, Colour.GREEN if met else Colour.RED
 
 
@@ -97,14 +101,24 @@ def _belief_parts(result: RunResult) -> Iterator[Part]:
         bound = NO_BOUND if result.tokens.unbounded_events else ""
         if not bound and errors:
             bound = f"timing error of loadgen at most {rounded_up(max(errors))} ms"
+            bound += _allowed_error(result, max(errors))
         if state in (State.SUSPECT, State.INVALID):
             if bound:
                 yield bound, Colour.NONE
         else:
-            names = first_of([check.name for check in result.failed_checks], MAX_NAMED)
+            names = more_reasons([check.name for check in result.failed_checks])
             verdict = f"measurement {result.verdict}{f': {names}' if names else ''}"
             yield f"{verdict} ({bound})" if bound else verdict, VERDICT_COLOURS[result.verdict]
     yield from _caveats(result)
+
+
+def _allowed_error(result: RunResult, error_ms: float) -> str:
+    """Write the limit of the timing error where it is exceeded by the figure that has this one."""
+    exceeded = (check for check in result.failed_checks if check.name == CLIENT_ERROR)
+    for check in exceeded:
+        if check.allowed and math.isclose(check.measured or 0.0, error_ms, rel_tol=0.01):
+            return f", limit {three_digits(check.allowed, 'ms')}"
+    return ""
 
 
 def _figures(result: RunResult) -> Iterator[tuple[str, str, list[str]]]:
@@ -120,7 +134,7 @@ def _figures(result: RunResult) -> Iterator[tuple[str, str, list[str]]]:
 
 def _figure_texts(result: RunResult) -> Iterator[str]:
     """Write the latencies: the percentiles that have enough requests, the mean where none has, each
-    with the mark of the table where the client may have moved it: "TTFT p50 26 p99 ~34 ms".
+    with the mark of the table where the client may have moved it: "TTFT p50 26 ms, p99 ~34 ms".
     """
     for metric, name, shown in _figures(result):
         distribution = result.latency_ms.named(name)
@@ -130,10 +144,10 @@ def _figure_texts(result: RunResult) -> Iterator[str]:
         size, unit = latency_unit(*values)
         texts = [
             f"{column} {INEXACT if large_client_errors(name, result, (column,)) else ''}"
-            f"{three_digits(None if ms is None else ms / size)}"
+            f"{three_digits(None if ms is None else ms / size, unit)}"
             for column, ms in zip(shown, values, strict=True)
         ]
-        yield " ".join((metric.upper(), *texts, unit))
+        yield f"{metric.upper()} {', '.join(texts)}"
 
 
 def _caveats(result: RunResult) -> Iterator[Part]:
@@ -148,7 +162,7 @@ def _caveats(result: RunResult) -> Iterator[Part]:
         over_socket = result.provenance.settings.unix_socket is not None
         yield "over a Unix socket" if over_socket else "through a proxy", Colour.NONE
     if result.simulated:
-        yield "simulated engine", Colour.NONE
+        yield SIMULATED, Colour.NONE
 
 
 def _rate(result: RunResult) -> str:
@@ -159,7 +173,7 @@ def _rate(result: RunResult) -> str:
     answered = answer_rate(result)
     if math.isfinite(settings.request_rate) and not settings.rate_changes:
         requested = three_digits(settings.request_rate)
-        until = "" if result.no_answer_since_s is None else " until then"
+        until = "" if result.no_answer_since_s is None else " before that"
         if result.sessions is not None:
             turns = (
                 "" if answered is None else f", {three_digits(answered)} turns/s answered{until}"

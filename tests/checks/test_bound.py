@@ -50,8 +50,8 @@ WORDS = {"<=": "", ">=": "at least ", "<": "below ", ">": "above "}
 WITHOUT_NUMBER = {
     "engine lost",
     "run cut short",
-    "CPU taken from the server",
-    "CPU taken by others",
+    "loadgen took CPU time from the server",
+    "other programs used the CPU",
     "requests pile up",
     "slower targets",
     "several tokens per event",

@@ -58,8 +58,8 @@ def test_an_undisturbed_run_is_green():
     checks = of(beating(*[0.3] * 1000))
     assert failed_checks(checks) == []
     assert {name for name, check in checks.items() if check.ok is None} == {
-        "CPU taken from the server",
-        "CPU taken by others",
+        "loadgen took CPU time from the server",
+        "other programs used the CPU",
     }
 
 
@@ -121,13 +121,13 @@ def test_advice_names_what_else_was_busy():
 )
 def test_cores_that_others_take_from_a_local_server_are_red(others, stolen, idle, expected):
     usage = {"cores": 2, "others_cores": others, "stolen_share": stolen, "idle_share": idle}
-    check = of(GREEN, **usage)["CPU taken by others"]
+    check = of(GREEN, **usage)["other programs used the CPU"]
     assert (check.ok, check.counts) == (expected is None, True)
     assert expected is None or check.value == expected
 
 
 def test_others_take_nothing_from_a_server_elsewhere():
-    assert of(GREEN, stolen_share=0.5, idle_share=0.0)["CPU taken by others"].ok is None
+    assert of(GREEN, stolen_share=0.5, idle_share=0.0)["other programs used the CPU"].ok is None
 
 
 @pytest.mark.parametrize(
@@ -173,19 +173,19 @@ def test_facts_that_died_with_the_process_are_not_judged():
 )
 def test_cpu_taken_from_a_local_server_is_red(idle, client_s, expected):
     usage = {"idle_share": idle, "machine_cpu_s": 20.0, "cpu_s": client_s, "engine_cpu_s": 10.0}
-    assert of(GREEN, **usage)["CPU taken from the server"].ok is expected
+    assert of(GREEN, **usage)["loadgen took CPU time from the server"].ok is expected
 
 
 def test_cpu_of_a_server_that_was_not_started_here_is_all_that_is_not_ours():
     usage = {"idle_share": 0.0, "machine_cpu_s": 10.0, "cpu_s": 0.5}
     assert (
         of(GREEN, OPEN.replace(base_url="http://127.0.0.1:8000"), **usage)[
-            "CPU taken from the server"
+            "loadgen took CPU time from the server"
         ].ok
         is False
     )
     elsewhere = of(GREEN, OPEN.replace(base_url="http://gpu-7:8000"), **usage)[
-        "CPU taken from the server"
+        "loadgen took CPU time from the server"
     ]
     assert (elsewhere.ok, elsewhere.limit) == (None, "the server is on another machine")
 

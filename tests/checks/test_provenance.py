@@ -80,7 +80,7 @@ def test_check_groups_are_in_order_and_check_names_are_unique():
     named = {check.name: check.group for check in checks}
     assert (
         named["another schedule"],
-        named["late sends"],
+        named["requests sent late"],
         named["loop busy"],
         named["requests given up"],
     ) == tuple("ABCD")

@@ -74,7 +74,7 @@ def test_sends_bunched_by_a_stalling_loop_are_red():
     schedule = Schedule.constant(1000, 2000)
     checks = of(sent_at(schedule, -(-schedule.due_ns // (10 * MS)) * 10 * MS), schedule)
     assert "gaps off schedule" in failed_checks(checks)
-    assert "late sends" in failed_checks(checks)
+    assert "requests sent late" in failed_checks(checks)
 
 
 def test_a_constant_schedule_sent_at_random_is_red():
@@ -117,13 +117,13 @@ def test_records_in_order_of_end_are_judged_by_schedule():
     )
 
 
-# -- late sends
+# -- requests sent late
 
 
 @pytest.mark.parametrize(("rate", "limit"), [(1000, "5 ms"), (20, "5 ms"), (5, "20 ms")])
 def test_send_is_late_beyond_5_ms_and_a_tenth_of_the_mean_gap(rate, limit):
     schedule = Schedule.constant(rate, 100)
-    check = of(sent_at(schedule, schedule.due_ns), schedule)["late sends"]
+    check = of(sent_at(schedule, schedule.due_ns), schedule)["requests sent late"]
     assert check.value.startswith(f"0% of the requests sent more than {limit} late (")
     assert check.limit == "1%"
 
@@ -131,7 +131,7 @@ def test_send_is_late_beyond_5_ms_and_a_tenth_of_the_mean_gap(rate, limit):
 def test_slow_answers_excuse_no_late_send():
     schedule = Schedule.constant(25, 200)
     sent = schedule.due_ns + np.where(np.arange(200) % 2, 40 * MS, 0)
-    check = of(sent_at(schedule, sent, ttft_ms=1500), schedule)["late sends"]
+    check = of(sent_at(schedule, sent, ttft_ms=1500), schedule)["requests sent late"]
     assert check.ok is False
 
 
@@ -139,7 +139,7 @@ def test_slow_answers_excuse_no_late_send():
 def test_more_than_a_hundredth_of_late_sends_is_red(late, expected):
     schedule = Schedule.constant(100, 200)
     sent = schedule.due_ns + np.where(np.arange(200) < late, 6 * MS, 0)
-    check = of(sent_at(schedule, sent), schedule)["late sends"]
+    check = of(sent_at(schedule, sent), schedule)["requests sent late"]
     assert check.ok is expected
     assert check.value.startswith(
         f"{late / 2:g}% of the requests sent more than 5 ms late (lag p99 "
@@ -148,7 +148,7 @@ def test_more_than_a_hundredth_of_late_sends_is_red(late, expected):
 
 def test_wait_for_a_connection_is_a_late_send_and_names_the_flag():
     records = [steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200)]
-    check = of(measured(records), Schedule.constant(100, 200))["late sends"]
+    check = of(measured(records), Schedule.constant(100, 200))["requests sent late"]
     assert check.ok is False
     assert check.value == "1.5% of the requests sent more than 5 ms late: 3 waited for a connection"
     assert check.advice.endswith("--warm-connections 24")  # the most in flight at once
@@ -159,7 +159,7 @@ def test_the_counts_of_late_sends_add_up_to_their_share():
     for_client = [steady(i, due=i * 10, sent=i * 10 + 6, ttft=45, n=20) for i in range(3, 5)]
     others = [steady(i, due=i * 10, ttft=45, n=20) for i in range(5, 200)]
     check = of(measured([*for_connection, *for_client, *others]), Schedule.constant(100, 200))[
-        "late sends"
+        "requests sent late"
     ]
     counts = "3 waited for a connection, 2 for the client"
     assert check.value == f"2.5% of the requests sent more than 5 ms late: {counts}"
@@ -173,7 +173,7 @@ def test_more_connections_are_advised_than_were_opened(opened, advised):
         steady(i, due=i * 10, connect=6 if i < 3 else 0, ttft=45, n=20) for i in range(200)
     )
     snapshot.counters["warm_connections"] = opened
-    check = of(snapshot, Schedule.constant(100, 200))["late sends"]
+    check = of(snapshot, Schedule.constant(100, 200))["requests sent late"]
     assert check.advice.endswith(f"--warm-connections {advised}")
 
 
@@ -182,16 +182,16 @@ def test_connection_per_request_is_no_late_send():
     run = run_data(
         measured(records), OPEN, Schedule.constant(100, 200), client={"connections_reused": False}
     )
-    assert next(check for check in sending(run) if check.name == "late sends").ok
+    assert next(check for check in sending(run) if check.name == "requests sent late").ok
 
 
 def test_wait_for_a_slot_is_no_late_send():
     records = [steady(i, due=i * 10, ready=i * 10 + 500, ttft=600, n=1) for i in range(200)]
-    assert of(measured(records), Schedule.constant(100, 200))["late sends"].ok is True
+    assert of(measured(records), Schedule.constant(100, 200))["requests sent late"].ok is True
 
 
 def test_late_sends_do_not_apply_without_sent_requests():
-    check = of(measured([unsent()]), due_at(0))["late sends"]
+    check = of(measured([unsent()]), due_at(0))["requests sent late"]
     assert (check.ok, check.value) == (None, "n/a")
 
 
@@ -306,8 +306,8 @@ def test_advice_names_what_else_was_busy():
     schedule = Schedule.constant(100, 200)
     late = sent_at(schedule, schedule.due_ns + 50 * MS)
     checks = of(late, schedule, disturbance="other processes used 1.5 of 2 cores")
-    assert checks["late sends"].advice.endswith("(other processes used 1.5 of 2 cores)")
-    assert "(" not in of(late, schedule)["late sends"].advice
+    assert checks["requests sent late"].advice.endswith("(other processes used 1.5 of 2 cores)")
+    assert "(" not in of(late, schedule)["requests sent late"].advice
 
 
 def test_a_server_on_this_machine_is_named_among_what_was_busy():
@@ -320,7 +320,7 @@ def test_a_server_on_this_machine_is_named_among_what_was_busy():
             OPEN.replace(base_url=url),
             disturbance="other processes used 1.5 of 2 cores",
         )
-        assert ("the server" in checks["late sends"].advice) == said
+        assert ("the server" in checks["requests sent late"].advice) == said
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_a_server_on_this_machine_is_named_among_what_was_busy():
 )
 def test_advice_against_lag_is_of_what_the_run_can_change(settings, schedule, helps, does_not):
     advice = of(sent_at(schedule, schedule.due_ns + 50 * MS), schedule, settings)[
-        "late sends"
+        "requests sent late"
     ].advice
     assert helps in advice
     assert does_not not in advice

@@ -68,7 +68,7 @@ def test_summary_is_appended_to_the_file_of_the_step(
     append_result_summary(result)
     append_result_summary(result)
     text = path.read_text()
-    assert text.startswith("before\n# org/tiny")
+    assert text.startswith("before\n# model org/tiny")
     assert text.count("## Gate: passed") == 2
 
 

@@ -31,7 +31,7 @@ def test_the_answer_ends_between_parts_on_a_terminal_and_the_next_step_between_w
     assert dispatch(["report", name]) == 0
     lines = capsys.readouterr().out.splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("next: "))
-    assert any(line.endswith(" |") for line in lines[:begin])
+    assert any(line.startswith("    ") for line in lines[begin - 1 : begin])
     assert max(map(len, lines[: begin + 1])) <= 60
 
 
@@ -46,7 +46,10 @@ def test_markdown_is_that_of_the_run(capsys: pytest.CaptureFixture[str]) -> None
 def test_markdown_has_a_part_for_each_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["report", "two.json", "sweep.json", "--markdown", "-"]) == 0
     titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("# ")]
-    assert titles == ["# org/tiny: 10 req/s"] * 2 + ["# Sweep over the request rate: org/tiny"]
+    assert titles == [
+        *["# model org/tiny: 10 req/s"] * 2,
+        "# Sweep over the request rate: model org/tiny",
+    ]
 
 
 def test_junit_has_a_suite_for_each_run(capsys: pytest.CaptureFixture[str]) -> None:

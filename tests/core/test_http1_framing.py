@@ -142,10 +142,10 @@ def test_status_stays_the_outcome_if_its_body_is_cut_off() -> None:
 @pytest.mark.parametrize(
     ("wire", "outcome", "detail"),
     [
-        (b"", Outcome.REFUSED, "before any byte"),
+        (b"", Outcome.REFUSED, "without a response"),
         (HEAD, Outcome.PROTOCOL_ERROR, "inside the response head"),
-        (streamed(OPEN)[:-5], Outcome.TRUNCATED, "inside the stream"),
-        (HEAD + b"Content-Length: 9999\r\n\r\n" + OPEN, Outcome.TRUNCATED, "inside the stream"),
+        (streamed(OPEN)[:-5], Outcome.TRUNCATED, "mid-stream"),
+        (HEAD + b"Content-Length: 9999\r\n\r\n" + OPEN, Outcome.TRUNCATED, "mid-stream"),
         (HEAD + b"\r\n" + delta(content="a"), Outcome.TRUNCATED, "without a finish reason"),
         (HEAD + b"\r\n", Outcome.EMPTY, "no token"),
     ],

@@ -357,4 +357,4 @@ def _ended(body: Body, length: int, end: str | None, facts: Facts) -> None:
     elif body.broken is not None:
         facts.ended(Outcome.PROTOCOL_ERROR, body.broken)
     else:
-        facts.ended(Outcome.TRUNCATED, length, end or "connection closed inside the stream")
+        facts.ended(Outcome.TRUNCATED, length, end or "connection closed mid-stream")

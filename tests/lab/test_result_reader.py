@@ -168,7 +168,7 @@ def test_the_command_says_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
     out = capsys.readouterr().out
     assert code == 10  # one start of each
-    assert "rust no verdict, own VALID" in out
+    assert '"rust" no verdict, "own" VALID' in out
     assert "latencies from actual send" in " ".join(out.split())
 
 

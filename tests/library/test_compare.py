@@ -25,7 +25,7 @@ def test_results_in_memory_are_compared_start_by_start() -> None:
     assert row.change is not None
     assert row.change > 0.9
     assert row.conclusion == "worse"
-    assert str(found).startswith("new compared with old. Load of each run: ")
+    assert str(found).startswith('Comparison of "new" (a result of new) with "old" ')
     assert repr(found) == "<JudgedComparison of new with old>"
 
 

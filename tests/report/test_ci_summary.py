@@ -35,7 +35,7 @@ def test_a_failing_run_is_summarized() -> None:
 def test_a_passing_run_has_no_failed_checks() -> None:
     text = markdown(settings=RunSettings(request_rate=10.0))
     headings = [line for line in text.splitlines() if line.startswith("#")]
-    assert headings == ["# org/tiny: 10 req/s", "## Gate: passed", "## Figures"]
+    assert headings == ["# model org/tiny: 10 req/s", "## Gate: passed", "## Figures"]
     assert "FAILED" not in text
 
 
@@ -62,8 +62,8 @@ def test_a_series_is_its_page_without_charts() -> None:
     series = saved_json.from_dict(sweep((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False)))
     text = ci_summary.markdown(series)
     assert "svg" not in text
-    assert text.startswith("# Sweep over the request rate: org/tiny\n")
-    assert "> **OK: 2 req/s meets ttft_p99" in text
+    assert text.startswith("# Sweep over the request rate: model org/tiny\n")
+    assert "> **FOUND: 2 req/s is the highest rate that met ttft_p99" in text
     assert "\n| 4 | **MISSED** |" in text
     assert "!!!" not in text
 
@@ -77,7 +77,7 @@ def test_the_suite_of_a_run_has_a_case_for_each_demand(checks, errors, failures)
     assert (met.count(None), met.count(False)) == (errors, failures)
     assert (suite.command, suite.name, suite.timestamp) == (
         "run",
-        "org/tiny at http://gpu:8000: 10 req/s",
+        "model org/tiny at http://gpu:8000: 10 req/s",
         "2025-01-02T03:04:05",
     )
     assert suite.properties.keys() == {"model", "target", "label", "summary"}

@@ -76,7 +76,7 @@ def test_outcomes_are_counted_with_an_example_of_each_failure_in_one_line():
     (example,) = [
         line
         for line in lines
-        if line.startswith("status(503): request 1, first token: two lines [31mx y x")
+        if line.startswith("status(503): first seen at request 1: two lines [31mx y x")
     ]
     assert example.endswith("...")
     assert len(example) < 210
@@ -93,9 +93,10 @@ def test_failures_of_a_short_report_are_an_item_each_and_the_next_step_is_their_
     state, *lines = render(result(records), form=form).splitlines()[-4 if not answers else 2 :]
     assert state.startswith("FAILED: ")
     assert lines[:3] == [
-        "next: read the log of the server; check that the server runs, and --base-url",
-        "- status(503): request 1, first token: why",
-        "- refused: request 2, waiting: why",
+        "next: read the log of the server; check that the server is running and that --base-url "
+        "is right",
+        "- status(503): first seen at request 1: why",
+        "- refused or closed without a response: first seen at request 2 (waiting): why",
     ]
 
 
@@ -106,7 +107,7 @@ def test_failures_of_a_run_that_did_not_fail_have_their_advice():
     following = next(number for number, line in enumerate(lines) if line.startswith("next: "))
     assert lines[following].startswith("next: lower the load; find the highest ")
     assert lines[following + 1 : following + 3] == [
-        "- status(503): request 30, first token: why",
+        "- status(503): first seen at request 30: why",
         "  -> read the log of the server",
     ]
 

@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.report.run_state import State, state_of
-from loadgen.report.sections.next_step import ADVICE, after_run, on_failures
+from loadgen.report.sections.next_step import ADVICE, after_run, on_failures, once_valid
 from tests.helpers import saved_json
 from tests.helpers.run_facts import due_at, failed, result, steady
 from tests.report.test_run_state import random_result
@@ -19,7 +19,7 @@ FEW = Check(
     TOO_FEW_FOR_SLO, False, "3 values", "at least 662", "send 662 requests or more", allowed=662.0
 )
 PILE = Check(PILE_UP, False, "from 1 to 90", "a rise of 9", "lower the rate below 9 req/s")
-LATE = Check("late sends", False, "9 %", "1 %", "free a core")
+LATE = Check("requests sent late", False, "9 %", "1 %", "free a core")
 ENOUGH = 662  # requests, for a p99
 AS_THEY_WERE = "with the other flags as they were"
 
@@ -48,6 +48,31 @@ def test_a_failed_run_has_the_advice_on_its_failures_the_most_frequent_first() -
     assert step() == "let a run go on until requests end"
 
 
+def test_the_log_is_read_at_a_time_of_the_clock_where_the_start_is_known() -> None:
+    data = result(ok(11), RunSettings(request_rate=10.0))
+    data["loadgen"]["no_answer_since_s"] = 4.6
+    told = after_run(saved_json.result(data))
+    assert told == "read the log of the server at 4.6 s of the run, and start it again"
+    data["benchmark_start_time_unix"] = 1735786800.0
+    told = after_run(saved_json.result(data))
+    assert told.startswith("read the log of the server at about 03:00:04 UTC (4.6 s into the run)")
+
+
+@pytest.mark.parametrize(
+    ("checks", "told"),
+    [
+        (["requests sent late"], "repeat on an idle machine; then use it"),
+        (["other programs used the CPU", "x"], "repeat on an idle machine; then use it"),
+        (["token counts differ"], "remove the reasons of SUSPECT, repeat; then use it"),
+    ],
+)
+def test_suspect_runs_are_to_be_repeated_before_their_answer_is_used(
+    checks: list[str], told: str
+) -> None:
+    assert once_valid("use it", checks, "SUSPECT") == told
+    assert once_valid("use it", checks, "VALID") == "use it"
+
+
 def test_an_overloaded_run_is_told_its_capacity() -> None:
     assert step(ok(3), PILE, overloaded=True) == "lower the rate below 9 req/s"
 
@@ -62,10 +87,8 @@ def test_too_few_requests_are_told_how_many_are_needed(flags: dict[str, Any], na
 
 
 def test_a_run_of_few_requests_is_told_what_each_percentile_needs() -> None:
-    assert step(ok(3), LATE) == (
-        "send more requests, since p50 needs 11, p99 needs 662: `--num-prompts 662`"
-    )
-    assert step(ok(20)) == "send more requests, since p99 needs 662: `--num-prompts 662`"
+    assert step(ok(3), LATE) == ("send at least 11 for p50, 662 for p99: `--num-prompts 662`")
+    assert step(ok(20)) == "send at least 662 for p99: `--num-prompts 662`"
 
 
 @pytest.mark.parametrize(

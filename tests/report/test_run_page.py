@@ -49,10 +49,10 @@ def test_answer_figures_and_two_charts_are_seen_and_all_else_is_folded() -> None
 
 def test_the_title_has_model_and_load_and_the_load_stands_below_it() -> None:
     page = document([ran()])
-    assert page.title == "org/tiny: 10 req/s"
+    assert page.title == "model org/tiny: 10 req/s"
     assert page.about.split(", ") == [
-        *("60 requests", "10 tokens in and 10 out on average", "data set random"),
-        *("Poisson arrivals at 10 req/s", "lasted 6 s."),
+        *("60 requests", "10 tokens in and 10 out on average", "random data set"),
+        *("Poisson arrivals at 10 req/s", "duration 6 s."),
     ]
 
 
@@ -127,7 +127,7 @@ def test_failures_show_share_meaning_and_escaped_examples() -> None:
     found = rows(tables(result)["outcome"])
     assert found["status(503)"] == ["3", "5.00%"]
     said = [line for block in blocks(result) if isinstance(block, Items) for line in listed(block)]
-    assert "status(503): request 57, first token: <b>busy</b> & [31mred" in said
+    assert "status(503): first seen at request 57: <b>busy</b> & [31mred" in said
     assert "<b>busy" not in text
     assert "\x1b" not in text
     assert has("An HTTP status other than success (2xx).", result)
@@ -236,9 +236,9 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
     assert page.title == "3 results"
     headings = [(block.level, block.text) for block in page.blocks if isinstance(block, Heading)]
     assert [text for level, text in headings if level == 2] == [
-        "1. org/tiny: 10 req/s",
-        "2. org/tiny: 10 req/s",
-        "3. Sweep over the request rate: org/tiny",
+        "1. model org/tiny: 10 req/s",
+        "2. model org/tiny: 10 req/s",
+        "3. Sweep over the request rate: model org/tiny",
     ]
     table = page.blocks[0]
     assert isinstance(table, Table)

@@ -49,7 +49,11 @@ def test_badge_has_the_state_in_words_and_in_colour(
             "FAILED: 33 of 60 requests failed (503: 33) \N{MIDDLE DOT} 9.91 req/s (target 10)",
         ),
         ({"failures": 60}, "danger", "FAILED: 60 of 60 requests failed (503: 60)"),
-        ({"overloaded": True}, "warning", "OVERLOADED above 9.96 req/s \N{MIDDLE DOT} 60/60 ok"),
+        (
+            {"overloaded": True},
+            "warning",
+            "OVERLOADED: the server completed 9.96 of 10 req/s \N{MIDDLE DOT} 60/60 ok",
+        ),
         ({"partial": "interrupted"}, "warning", "OK \N{MIDDLE DOT} 60/60 ok"),
         ({"insecure": True}, "warning", "OK \N{MIDDLE DOT} 60/60 ok"),
         ({"simulated": True}, "info", "OK \N{MIDDLE DOT} 60/60 ok"),
@@ -63,13 +67,13 @@ def test_the_state_leads_the_badge_and_what_is_worst_colours_it(
     found = badge(**changes)
     assert found[0] == kind
     assert found[1].startswith(said)
-    assert found[1].endswith("simulated engine") is bool(changes.get("simulated"))
+    assert found[1].endswith("SIMULATED, not a real server") is bool(changes.get("simulated"))
 
 
 @pytest.mark.parametrize(
     ("limits", "kind", "said"),
     [
-        ("ttft_p99<1s", "tip", "SLO met"),
+        ("ttft_p99<1s", "tip", "SLO met: ttft_p99<1s"),
         ("ttft_p99<1s,e2el_p50<1ms", "danger", "SLO MISSED: e2el_p50<1ms (104 ms)"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_search_has_its_bounds_as_whiskers_and_no_panel_of_throughput() -> Non
     whiskers = next(mark for mark in marks(chart, Whiskers) if mark.name)
     assert (list(whiskers.at), list(whiskers.lows)) == ([1.0, 2.0, 4.0], [19.0, 300.0, 400.0])
     assert list(whiskers.highs) == [21.0, 450.0, math.inf]
-    assert dots(chart)["open"].name == "not confirmed"
+    assert dots(chart)["open"].name == "undecided"
     assert dict(chart.tooltip_rows())["confidence interval"] == [
         "19 ms to 21 ms",
         "300 ms to 450 ms",

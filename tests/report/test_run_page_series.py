@@ -22,17 +22,17 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     page = document([data])
     (found,) = page.answers
     drawing, pareto, table, legend, remarks, runs = page.blocks
-    assert page.title == "Sweep over the request rate: org/tiny"
-    assert page.about.startswith("3 runs; ")
+    assert page.title == "Sweep over the request rate: model org/tiny"
+    assert page.about.startswith("3 runs at 1 to 4 req/s; ")
     assert page.about.endswith("; latencies in ms from scheduled send")
     assert found.kind == "warning"
     assert found.text.split(" | ") == [
-        "OK: 2 req/s meets ttft_p99 < 500 ms",
-        "4 misses it",
+        "FOUND: 2 req/s is the highest rate that met ttft_p99 < 500 ms",
+        "4 missed it",
         "measurement VALID",
         "ended early: interrupted",
     ]
-    assert found.next_step.startswith("load the server with at most 2 req/s")
+    assert found.next_step.startswith("use 2 req/s as the limit")
     assert isinstance(drawing, Drawing)
     assert isinstance(pareto, Drawing)
     assert isinstance(table, Table)
@@ -46,7 +46,7 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
     assert isinstance(legend, Paragraph)
     assert words(legend.text).startswith("* too few values")
     assert isinstance(remarks, Note)
-    assert has("knee at 2 req/s, the highest ratio of tokens/s to mean E2EL", data)
+    assert has("KNEE AT 2 req/s: the highest ratio of tokens/s to mean E2EL", data)
     assert isinstance(runs, Note)
     assert (runs.title, runs.folded) == ("Every run", True)
     (each,) = runs.blocks
@@ -72,14 +72,14 @@ def test_columns_of_a_series_are_in_one_order_whatever_the_slo_limits() -> None:
 def test_a_search_shows_bounds_and_what_could_not_be_confirmed() -> None:
     data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 450.0, None))
     page = document([data])
-    assert page.title == "Search over the request rate: org/tiny"
+    assert page.title == "Search over the request rate: model org/tiny"
     assert page.answers[0].text.startswith(
-        "OK: 2 req/s meets ttft_p99 < 500 ms, the highest rate found | "
+        "FOUND: 2 req/s is the highest rate that met ttft_p99 < 500 ms (1 run) | "
     )
-    assert has("4 could not be confirmed", data)
+    assert has("4 is undecided", data)
     table = rows(tables(data)["rate"])
-    assert table["4"][:3] == ["not confirmed", "450.0", "405.0 to 540.0"]
-    whole = "4 req/s could not be confirmed: 1 run has too few requests to show it;"
+    assert table["4"][:3] == ["undecided", "450.0", "405.0 to 540.0"]
+    whole = "4 req/s is undecided: 1 run has too few requests;"
     assert has(whole, data)
     assert has("would halve the intervals", data)
 

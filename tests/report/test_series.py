@@ -73,11 +73,11 @@ def test_repeated_runs_are_named_by_their_load_and_not_by_a_level() -> None:
     }
     series = Series.from_dict(data)
     assert [text for text, _ in answer(series).parts][:2] == [
-        "SLO MISSED: 2 of 3 runs meet ttft_p99 < 100 ms",
+        "SLO MISSED: 2 of 3 runs met ttft_p99 < 100 ms",
         "3 runs of one load, a trace",
     ]
     shown = render_series(series)
-    assert shown.startswith("Repeated runs of one load: org/tiny. 3 runs; ")
+    assert shown.startswith("Repeated runs of one load: model org/tiny. 3 runs; ")
     assert "rate" not in shown
     assert "inf" not in shown
     assert columns(series)[:2] == [
@@ -159,8 +159,8 @@ def test_search_has_a_row_for_each_level_with_its_runs() -> None:
     rows = [line.split() for line in lines[head : head + 3]]
     assert rows[0] == ["rate", "SLO", "TTFT", "p99", "E2EL", "p95", "req/s", "tok/s", "runs"]
     assert (rows[1][:2], rows[1][-1]) == (["2", "met"], "1")
-    assert (rows[2][:3], rows[2][-1]) == (["4", "not", "confirmed"], "2")
-    whole = "4 req/s could not be confirmed: 2 runs have too few requests to show it; "
+    assert (rows[2][:2], rows[2][-1]) == (["4", "undecided"], "2")
+    whole = "4 req/s is undecided: 2 runs have too few requests; "
     assert (
         " ".join(map(str.strip, lines)).count(f"{whole}`--duration 1` would halve the intervals")
         == 1
@@ -210,22 +210,22 @@ def test_a_percentile_of_enough_values_has_no_mark() -> None:
     [
         (
             {"end": "edge", "level": 4.0, "fails": 4.125},
-            "OK: 4 req/s meets {}, the highest rate found",
-            "4.125 misses it",
+            "FOUND: 4 req/s is the highest rate that met {} (1 run)",
+            "4.125 missed it",
         ),
         (
             {"end": "floor", "level": 4.0},
-            "OK: at least 4 req/s meets {}",
+            "AT LEAST: 4 req/s met {}",
             "nothing failed up to 4, and the search ended there",
         ),
         (
             {"end": "none", "fails": 4.125},
-            "SLO MISSED: no request rate meets {}",
-            "the lowest that was tried, 4.125 req/s, misses it",
+            "SLO MISSED: no request rate met {}",
+            "the lowest that was tried, 4.125 req/s, missed it",
         ),
         (
             {"end": "client", "level": 4.0, "last": 8.0},
-            "OK: at least 4 req/s meets {}",
+            "AT LEAST: 4 req/s met {}",
             "at 8 req/s the client, not the server, was the limit",
         ),
         (
@@ -235,7 +235,7 @@ def test_a_percentile_of_enough_values_has_no_mark() -> None:
         ),
         (
             {"end": "early", "level": 4.0},
-            "OK: at least 4 req/s meets {}",
+            "AT LEAST: 4 req/s met {}",
             "the search ended early",
         ),
         ({"end": "early"}, "TOO FEW: the search ended early", "measurement VALID"),
@@ -257,13 +257,13 @@ def test_answer_with_disturbed_levels_says_what_undisturbed_runs_support(
     points = [result(2.0, 20), result(4.0, 20), result(5.0, 200, met=False)]
     data = together(*points, end="disturbed", level=4.0, fails=fails)
     data["levels"] = [
-        missed | {"level": 2.0, "doubted": "late sends"},
+        missed | {"level": 2.0, "doubted": "requests sent late"},
         missed | {"level": 4.0, "met": True},
-        missed | {"level": 5.0, "doubted": "CPU taken by others"},
+        missed | {"level": 5.0, "doubted": "other programs used the CPU"},
     ]
     assert answer_line(data).split(" | ")[:2] == [
-        "SUSPECT: at least 4 req/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
-        f"5 misses it in disturbed runs alone: undisturbed ones show {above}",
+        "AT LEAST: 4 req/s met ttft_p99 < 100 ms, e2el_p95 < 1 s",
+        f"5 missed it in disturbed runs alone: undisturbed ones show {above}",
     ]
     assert [row.outcome for row in rows(Series.from_dict(data))][-1] == "MISSED, disturbed"
     assert after_series(Series.from_dict(data)).startswith("search again when nothing else runs")
@@ -272,17 +272,19 @@ def test_answer_with_disturbed_levels_says_what_undisturbed_runs_support(
 def test_level_that_too_few_requests_judge_could_not_be_confirmed() -> None:
     points = [result(4.0, 20), result(4.125, 200, met=None, why=TOO_FEW)]
     data = together(*points, end="edge", level=4.0, fails=4.125)
-    assert "4.125 could not be confirmed" in answer_line(data)
+    assert "4.125 is undecided" in answer_line(data)
 
 
 @pytest.mark.parametrize(
-    ("level", "said"), [(1.0, "1 request in flight meets"), (8.0, "8 requests in flight meet")]
+    ("level", "said"), [(1.0, "1 request in flight"), (8.0, "8 requests in flight")]
 )
 def test_answer_of_a_concurrency_is_singular_or_plural(level: float, said: str) -> None:
     data = together(result(level, 20), end="edge", level=level, fails=level + 1) | {
         "over": "concurrency"
     }
-    assert answer_line(data).startswith(f"OK: {said} ttft_p99 < 100 ms")
+    assert answer_line(data).startswith(
+        f"FOUND: {said} is the highest concurrency that met ttft_p99 < 100 ms"
+    )
 
 
 def test_answer_has_colours_on_request_and_nothing_else_that_moves_a_terminal() -> None:
@@ -290,7 +292,7 @@ def test_answer_has_colours_on_request_and_nothing_else_that_moves_a_terminal() 
         together(result(4.0, 20), end="floor", level=4.0) | {"partial": "\x1b[2Jgone"}
     )
     lines = render_series(data, screen=Screen(has_colours=True), saved=["a.json"]).splitlines()
-    (said,) = [line for line in lines if line.startswith("\x1b[32mOK: at least 4 req/s meets")]
+    (said,) = [line for line in lines if line.startswith("\x1b[32mAT LEAST: 4 req/s met")]
     assert "\x1b[33mended early: \\x1b[2Jgone\x1b[0m" in said
     assert lines[-1] == "Saved: a.json"
 
@@ -311,10 +313,10 @@ def test_highest_level_of_valid_runs_is_named_where_the_answer_is_of_suspect_one
     data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False))
     assert "VALID runs" not in saved_json.render(data)
     data["points"][1]["verdict"] = "SUSPECT"
-    data["points"][1]["result"]["loadgen"]["reasons"] = ["late sends: 3 ms"]
-    assert answer_line(data).endswith(" | measurement SUSPECT: late sends")
+    data["points"][1]["result"]["loadgen"]["reasons"] = ["requests sent late: 3 ms"]
+    assert answer_line(data).endswith(" | measurement SUSPECT: requests sent late")
     shown = saved_json.render(data)
-    assert "The highest level that meets the SLO in VALID runs alone is 1 req/s" in shown
+    assert "The highest level that met the SLO in VALID runs alone is 1 req/s" in shown
 
 
 def test_reasons_stand_once_with_their_levels() -> None:
@@ -375,11 +377,11 @@ class TestKnee:
         points = [swept(level, e2el) for level, e2el in ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))]
         data = together(*points, kind="sweep")
         assert data["knee"] == 2.0
-        knee = "knee at 2 req/s, the highest ratio of tokens/s to mean E2EL"
+        knee = "KNEE AT 2 req/s: the highest ratio of tokens/s to mean E2EL"
         assert knee in saved_json.render(data).splitlines()
         without_limits = answer_line(data | {"slo": None})
-        assert without_limits.startswith(f"OK: {knee} | at 2 req/s: TTFT p50 20 ms, ")
-        assert "knee" not in saved_json.render(together(*points, end="floor", level=4.0))
+        assert without_limits.startswith(f"{knee} | at 2 req/s: TTFT p50 20 ms, ")
+        assert "KNEE" not in saved_json.render(together(*points, end="floor", level=4.0))
 
     @pytest.mark.parametrize("beyond", [[], [("INVALID", 8.0)]])
     def test_the_last_level_is_none(self, beyond: list[tuple[str, float]]) -> None:
@@ -388,7 +390,25 @@ class TestKnee:
         points += [swept(level, 10.0) | {"verdict": verdict} for verdict, level in beyond]
         data = together(*points, kind="sweep")
         assert data["knee"] is None
-        assert "no knee up to 4 req/s" in saved_json.render(data)
+        assert "NO LIMIT UP TO 4 req/s: the highest rate tested" in saved_json.render(data)
+
+
+def test_what_was_found_stands_before_doubts_and_the_next_step_is_to_repeat() -> None:
+    data = search((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False))
+    for point in data["points"]:
+        point["verdict"] = "SUSPECT"
+        point["result"]["loadgen"]["reasons"] = ["requests sent late: 3 ms"]
+    assert answer_line(data).startswith("FOUND: 2 req/s is the highest rate that met ")
+    assert after_series(Series.from_dict(data)).startswith(
+        "repeat on an idle machine; then confirm 2 req/s: "
+    )
+
+
+def test_a_sweep_is_no_limit_where_its_highest_level_was_overloaded() -> None:
+    points = [swept(level, 300.0 / level) for level in (1.0, 2.0, 4.0)]
+    points[-1]["result"]["loadgen"]["overloaded"] = True
+    data = together(*points, kind="sweep") | {"slo": None}
+    assert answer_line(data).startswith("NO KNEE UP TO 4 req/s: the highest rate tested | ")
 
 
 def test_runs_of_the_same_prompts_are_noted() -> None:
@@ -403,11 +423,15 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
 @pytest.mark.parametrize(
     ("met", "said", "bound"),
     [
-        ((True, True, False), "OK: 2 req/s meets {}", "4 misses it"),
-        ((True, True, None), "OK: 2 req/s meets {}", "4 could not be judged"),
-        ((True, True, True), "OK: 4 req/s meets {}", "no higher level was tried"),
-        ((True, False, True), "TOO FEW: 1, 4 req/s meet {}", "2 req/s misses it"),
-        ((False, None, False), "SLO MISSED: no level meets {}", "tried: 1, 2, 4 req/s"),
+        ((True, True, False), "FOUND: 2 req/s is the highest rate that met {}", "4 missed it"),
+        ((True, True, None), "AT LEAST: 2 req/s met {}", "4 is undecided"),
+        (
+            (True, True, True),
+            "NO LIMIT UP TO 4 req/s: the highest rate tested met {}",
+            "measurement VALID",
+        ),
+        ((True, False, True), "TOO FEW: 1, 4 req/s met {}", "2 req/s missed it"),
+        ((False, None, False), "SLO MISSED: no level met {}", "tried: 1, 2, 4 req/s"),
         (
             (None, None, None),
             f"TOO FEW: 1 request at a level, and a knee needs {MIN_FOR_KNEE}",
@@ -433,7 +457,7 @@ def test_a_sweep_says_in_how_many_runs_requests_failed() -> None:
 def test_series_of_no_judged_runs_says_what_was_run() -> None:
     points = [result(rate, 20) for rate in (1.0, 2.0)]
     data = together(*points, kind="sweep") | {"slo": None}
-    assert answer_line(data) == "OK: 2 runs at 1, 2 req/s | measurement VALID"
+    assert answer_line(data) == "MEASURED: 2 runs at 1, 2 req/s | measurement VALID"
 
 
 def test_a_series_in_which_nothing_succeeded_has_failed() -> None:
@@ -463,9 +487,9 @@ def test_a_search_that_ended_early_tells_the_level_that_missed() -> None:
     data = together(result(2.0, 20), result(4.0, 200), **ends)
     texts = [text for text, _ in answer(Series.from_dict(data)).parts]
     assert texts[:3] == [
-        "OK: at least 2 req/s meets ttft_p99 < 100 ms, e2el_p95 < 1 s",
+        "AT LEAST: 2 req/s met ttft_p99 < 100 ms, e2el_p95 < 1 s",
         "the search ended early",
-        "4 misses it",
+        "4 missed it",
     ]
 
 
@@ -483,7 +507,7 @@ def test_an_answer_from_runs_that_are_not_valid_is_not_green() -> None:
     [
         (
             {"end": "edge", "level": 4.0, "fails": 4.125},
-            "load the server with at most 4 req/s; to confirm it: `loadgen run --request-rate "
+            "confirm 4 req/s: `loadgen run --request-rate "
             '4 --num-runs 3 --slo "ttft_p99<100ms,e2el_p95<1s"`, with ',
         ),
         ({"end": "none", "fails": 4.0}, "loosen ttft_p99<100ms, or make the server faster"),
@@ -503,13 +527,13 @@ def test_next_step_of_a_search_is_the_load_to_use_or_what_to_change(
     [
         (
             (True, True, False),
-            "load the server with at most 2 req/s, or find the limit above it: `loadgen "
+            "use 2 req/s as the limit, or find the highest rate that meets it: `loadgen "
             'search --request-rate 2 --slo "ttft_p99<100ms,e2el_p95<1s"`, with ',
         ),
         ((True, False, True), "repeat it with more requests, `--num-prompts 4`: the levels "),
         (
             (False, False, False),
-            "find the highest load that meets it: `loadgen search --request-rate 0.5 --slo ",
+            "find the highest rate that meets it: `loadgen search --request-rate 0.5 --slo ",
         ),
     ],
 )
@@ -527,11 +551,10 @@ def test_next_step_of_a_sweep_without_limits_follows_from_its_knee() -> None:
         return after_series(Series.from_dict(together(*points, kind="sweep") | {"slo": None}))
 
     assert told((1.0, 200.0), (2.0, 100.0), (4.0, 900.0)).startswith(
-        "choose limits, since a knee is none, and find the highest load within them: `loadgen "
+        "set an SLO and search for the highest rate that meets it: `loadgen "
     )
-    assert told((1.0, 300.0), (2.0, 150.0), (4.0, 75.0)).endswith(
-        "; or try higher levels: `--request-rate 8,16`"
-    )
+    higher = told((1.0, 300.0), (2.0, 150.0), (4.0, 75.0))
+    assert higher == "sweep higher rates: `--request-rate 8,16`"
     assert told((1.0, 300.0), (2.0, 150.0)).startswith("give three levels or more for a knee")
 
 

@@ -63,20 +63,20 @@ def test_the_client_error_is_that_of_its_figures_and_never_rounded_down():
 def test_checks_that_failed_are_named():
     checks = [
         Check(name, False, "1", "0", "wait", group="B")
-        for name in ("late sends", "timing error too large", "run cut short")
+        for name in ("requests sent late", "timing error too large", "run cut short")
     ]
-    assert said(checks=checks[:1]).startswith("SUSPECT: late sends (1) | 11/11 ok | ")
+    assert said(checks=checks[:1]).startswith("SUSPECT: requests sent late (1) | 11/11 ok | ")
     assert said(checks=checks).startswith(
-        "SUSPECT: late sends (1), timing error too large, run cut short | "
+        "SUSPECT: requests sent late (1), timing error too large, run cut short | "
     )
     assert said(checks=checks).endswith(" | timing error of loadgen at most 0.062 ms")
 
 
 def test_a_run_without_a_median_is_too_few_whatever_else_is_wrong():
-    late = [Check("late sends", False, "1", "0", "wait", group="B")]
+    late = [Check("requests sent late", False, "1", "0", "wait", group="B")]
     line = said(records=ELEVEN[:3], checks=late)
-    assert line.startswith("TOO FEW: 3 values, and a median needs 11 | 3/3 ok | ")
-    assert " | measurement SUSPECT: late sends (" in line
+    assert line.startswith("TOO FEW: 3 requests; a median needs at least 11 | 3/3 ok | ")
+    assert " | measurement SUSPECT: requests sent late (" in line
 
 
 def test_users_who_left_are_told_after_the_answers():
@@ -106,7 +106,7 @@ def test_where_no_request_succeeded_no_word_says_that_all_is_well():
 
 def test_a_met_slo_follows_the_answers():
     slo = RATE.replace(slo="ttft_mean<1s,error_rate<1%")
-    assert said(slo).startswith("OK | 11/11 ok | SLO met | ")
+    assert said(slo).startswith("OK | 11/11 ok | SLO met: ttft_mean<1s, error_rate<1% | ")
 
 
 def test_an_slo_on_a_percentile_of_too_few_requests_is_not_met():
@@ -120,7 +120,9 @@ def test_an_slo_on_a_percentile_of_too_few_requests_is_not_met():
 
 def test_overload_is_the_state_of_an_open_loop_alone():
     rising = [Check(PILE_UP, False, "1 to 90", "a rise of 9", "lower the rate", group="D")]
-    assert said(checks=rising).startswith("OVERLOADED above 10 req/s | 11/11 ok | ")
+    assert said(checks=rising).startswith(
+        "OVERLOADED: the server completed 10 of 10 req/s | 11/11 ok | "
+    )
     closed = result(ELEVEN, RATE, checks=rising)
     closed["loadgen"]["closed_loop"] = True
     assert summary_line(saved_json.result(closed)).startswith("SUSPECT: requests pile up (1 to 90)")
@@ -132,7 +134,7 @@ def test_a_server_that_stopped_answering_comes_first_and_the_rate_is_that_until_
     first, second, rate, *_ = summary_line(saved_json.result(data)).split(" | ")
     assert first == "FAILED: the server stopped answering at 3.9 s"
     assert second == "11/11 ok"
-    assert rate == "2.82 req/s until then (target 10)"  # eleven answers in 3.9 s
+    assert rate == "2.82 req/s before that (target 10)"  # eleven answers in 3.9 s
 
 
 @pytest.mark.parametrize("records", [ELEVEN, [*ELEVEN, failed(11, Outcome.STATUS)]])
@@ -156,7 +158,7 @@ def test_doubts_and_the_simulator_come_last():
     cut = measured(ELEVEN, partial="interrupted")
     assert said(records=cut, simulated=True).split(" | ")[-2:] == [
         "ended early: interrupted",
-        "simulated engine",
+        "SIMULATED, not a real server",
     ]
 
 
@@ -181,12 +183,12 @@ def test_few_answers_show_only_the_requested_rate():
 def test_on_a_screen_it_ends_between_parts_and_the_parts_are_the_same():
     lines = said(screen=Screen(columns=60)).splitlines()
     assert lines == [
-        "OK | 11/11 ok | 10 req/s (target 10) | TTFT p50 20 ms |",
-        "TPOT p50 10 ms |",
-        "measurement VALID (timing error of loadgen at most 0.062",
-        "ms)",
+        "OK | 11/11 ok | 10 req/s (target 10) | TTFT p50 20 ms",
+        "    | TPOT p50 10 ms",
+        "    | measurement VALID (timing error of loadgen at most",
+        "    0.062 ms)",
     ]
-    assert " ".join(lines) == said()
+    assert " ".join(map(str.strip, lines)) == said()
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,7 @@ def test_percentiles_of_few_values_are_marked():
 
 def test_a_failure_says_where_its_request_was_sent():
     assert any(
-        line.startswith("stream_error: request 7 to http://(given)@b:1, streaming: ")
+        line.startswith("stream error: first seen at request 7 to http://(given)@b:1 (streaming): ")
         for line in shown()
     )
 
@@ -150,4 +150,4 @@ def test_a_failure_that_was_never_sent_names_no_target():
     recorder = parted_recorder.recorder_for(SETTINGS, START, 1)
     recorder.add_never_sent(0, 1, Outcome.CANCELLED, "interrupted")
     lines = unwrapped(render(result(recorder.snapshot(), SETTINGS)).splitlines())
-    assert "cancelled: request 0, scheduled: interrupted" in lines
+    assert "cancelled: first seen at request 0 (scheduled): interrupted" in lines

@@ -27,9 +27,10 @@ from loadgen.analysis.compare.texts import (
     values,
 )
 from loadgen.document import Answer, Colour, Part
-from loadgen.report.run_state import MAX_NAMED
-from loadgen.report.summary_line import VERDICT_COLOURS
-from loadgen.util.number_format import first_of, percent
+from loadgen.report.run_state import more_reasons
+from loadgen.report.sections import next_step
+from loadgen.report.summary_line import SIMULATED, VERDICT_COLOURS
+from loadgen.util.number_format import percent
 
 SEVERITY = ["", *VERDICT_COLOURS]  # another tool has no verdict
 COUNTS = {2: "two"}  # of runs
@@ -72,7 +73,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """What is sure about a candidate, or that nothing is; `text` continues its name."""
+    """What is sure about a candidate, or that nothing is."""
 
     word: Word
     text: str
@@ -85,15 +86,16 @@ def change_of(comparison: Comparison, candidate: CandidateRows) -> Change:
     What is sure comes first, then what may be, what is the same and what is undecided, then what
     the figures are worth.
     """
-    name = candidate.candidate.name
     errors = _error_change(candidate)
     changes, others = findings(candidate), other_subjects(candidate)
     statements = list(_statements(comparison, candidate, errors, changes))
-    maybe = _listed("maybe", [finding for finding in changes if not finding.is_decided])
-    same = [subject for subject in others if subject.is_same]
-    open_rows = [subject.row for subject in others if not subject.is_same]
+    unproven = [finding for finding in changes if not finding.is_decided]
+    perhaps = _listed(f"perhaps {_direction(unproven).lower()}", unproven)
+    same = [subject for subject in others if subject.is_same or subject.same_row]
+    unsure = [subject for subject in others if not subject.is_same]
+    open_rows = [row for subject in unsure if (row := subject.row) is not None]
     unclear = ", ".join(map(figure_with_bounds, open_rows))
-    details = [maybe, unclear and f"undecided: {unclear}"]
+    details = [perhaps, unclear and f"undecided: {unclear}", _too_few(unsure)]
     if not statements:
         decisive = [subject for subject in others if subject.subject != THROUGHPUT] or others
         reason = _obstacle(comparison, candidate)
@@ -101,12 +103,11 @@ def change_of(comparison: Comparison, candidate: CandidateRows) -> Change:
             statements = [_same(comparison, candidate, decisive)]
             same = [subject for subject in same if subject not in decisive]
         else:
-            statements = [_nothing_sure(reason or "; ".join(filter(None, (maybe, unclear))))]
-            details = details if reason else []
-    parts = [(f"{name} {statement.text}", statement.colour) for statement in statements]
-    parts += [(detail, Colour.NONE) for detail in details if detail]
+            statements = [_nothing_sure(comparison, candidate, reason)]
+    parts = [(statement.text, statement.colour) for statement in statements]
     if same:
-        parts.append((_same_text("the same", same), Colour.NONE))
+        details.insert(0 if statements[0].word is Word.UNDECIDED else 2, _same_text(same))
+    parts += [(detail, Colour.NONE) for detail in details if detail]
     quoted = [row for finding in changes for row in finding.shown]
     quoted += open_rows
     parts += [(meaning, Colour.YELLOW) for meaning in meanings_of_marks(quoted)]
@@ -119,7 +120,7 @@ def change_of(comparison: Comparison, candidate: CandidateRows) -> Change:
 
 def _next_step(comparison: Comparison, candidate: CandidateRows, word: Word) -> str:
     base, new = comparison.baseline, candidate.candidate
-    unusable = [side.name for side in (base, new) if side.unusable_runs]
+    unusable = [side.quoted for side in (base, new) if side.unusable_runs]
     if unusable:
         return f"measure {' and '.join(unusable)} again, to the end"
     if comparison.clashes:
@@ -127,23 +128,34 @@ def _next_step(comparison: Comparison, candidate: CandidateRows, word: Word) -> 
     if word in (Word.MORE_ERRORS, Word.FEWER_ERRORS) or candidate.unanswered:
         failed = base if base.has_unanswered_run or word is Word.FEWER_ERRORS else new
         file = failed.starts[0].where
-        return f"see why requests of {failed.name} failed: `loadgen report {file}`"
+        return f"see why requests of {failed.quoted} failed: `loadgen report {file}`"
+    step = _of_valid_runs(base, candidate, word)
+    return next_step.once_valid(step, _failed_checks((base, new)), _worst((base, new)))
+
+
+def _of_valid_runs(base: Side, candidate: CandidateRows, word: Word) -> str:
+    new = candidate.candidate
     if not any(basis.is_of_starts for basis in candidate.bases):
         return (
-            f"before you conclude, measure {MIN_STARTS} starts of each, in turn, and compare the "
-            "folders of their results: a restart alone may change as much"
+            f"before you draw a conclusion, measure {MIN_STARTS} server starts of each, in turn, "
+            "and compare the folders of their results: a restart alone may change as much"
         )
     match word:
         case Word.FASTER:
-            return f"adopt {new.name} for this load; compare your other loads as well"
+            return f"switch to {new.quoted} for this load; compare your other loads as well"
         case Word.SLOWER:
-            return f"keep {base.name}; look for the cause in what differs, since it is no chance"
+            what = "the setting that differs" if candidate.differences else "what is not recorded"
+            return f"stay with {base.quoted}; look for the cause in {what}"
         case Word.MIXED:
             return "decide which of them your users notice, and set limits on it: `--fail-if`"
         case Word.SAME:
-            return f"take either: at this load {new.name} is neither slower nor faster"
+            return f"take either: at this load {new.quoted} is neither slower nor faster"
     starts = 4 * min(len(base.starts), len(new.starts))
-    return f"measure {starts} starts of each, which halves the intervals; conclude nothing before"
+    more = ", with more requests in each run" if _too_few(other_subjects(candidate)) else ""
+    return (
+        f"measure {starts} server starts of each{more}, which halves the intervals; until then, "
+        "do not draw a conclusion"
+    )
 
 
 def _statements(
@@ -152,16 +164,18 @@ def _statements(
     errors: Row | None,
     changes: Sequence[Finding],
 ) -> Iterator[_Statement]:
+    name = candidate.candidate.quoted
     if errors is not None:
         word = Word.MORE_ERRORS if errors.is_worse else Word.FEWER_ERRORS
-        text = f"has {word}: {change(errors)} (from {' to '.join(values(errors))})"
+        text = f"{name} has {word}: {change(errors)} (from {' to '.join(values(errors))})"
         yield _Statement(word, text, COLOURS.get(word, Colour.GREEN))
     if sure := [finding for finding in changes if finding.is_sure]:
         word = _direction(sure)
-        yield _Statement(word, _listed(f"is {word}", sure), COLOURS.get(word, Colour.GREEN))
+        yield _Statement(word, _listed(f"{name} is {word}", sure), COLOURS.get(word, Colour.GREEN))
     if here := [finding for finding in changes if finding.is_here]:
         word = _direction(here)
-        text = _listed(f"is {word.lower()} {_in_these_runs(comparison, candidate)}", here)
+        where = _in_these_runs(comparison, candidate)
+        text = _listed(f"{name} is {word.lower()} {where}", here)
         yield _Statement(word, text, Colour.YELLOW)
 
 
@@ -201,29 +215,44 @@ def _finding(finding: Finding) -> str:
     return ", ".join([figure_with_bounds(first), *map(figure, others)])
 
 
-def _same_text(lead: str, subjects: Sequence[OtherSubject]) -> str:
-    names = ", ".join(subject.name for subject in subjects)
-    return f"{lead}: {names} within {percent(max(subject.reach for subject in subjects), 1)}"
+def _same_text(subjects: Sequence[OtherSubject], lead: str = "the same") -> str:
+    names = ", ".join(subject.same_name for subject in subjects)
+    return f"{lead}: {names} within {percent(max(each.same_reach for each in subjects), 1)}"
+
+
+def _too_few(subjects: Sequence[OtherSubject]) -> str:
+    """Name the statistics that have too few requests to be decided; empty if none has."""
+    few = dict.fromkeys(name for subject in subjects for name in subject.too_few)
+    return f"{', '.join(f'{name}s' for name in few)}: too few requests" if few else ""
 
 
 def _same(
     comparison: Comparison, candidate: CandidateRows, subjects: Sequence[OtherSubject]
 ) -> _Statement:
-    lead = f"is {Word.SAME}"
+    name = candidate.candidate.quoted
+    lead = f"{name} is {Word.SAME}"
     if not any(basis.is_of_starts for basis in candidate.bases):
-        lead = f"{lead.lower()} {_in_these_runs(comparison, candidate)}"
-    return _Statement(Word.SAME, _same_text(lead, subjects), Colour.GREEN)
+        lead = f"{name} is {Word.SAME.lower()} {_in_these_runs(comparison, candidate)}"
+    return _Statement(Word.SAME, _same_text(subjects, lead), Colour.GREEN)
 
 
-def _nothing_sure(why: str) -> _Statement:
+def _nothing_sure(comparison: Comparison, candidate: CandidateRows, obstacle: str) -> _Statement:
+    sides = f"{comparison.baseline.quoted} and {candidate.candidate.quoted}"
+    why = f"no significant difference between {sides}"
+    if not any(_changes(candidate)):
+        why = f"{sides} have no number in common"
     word = Word.UNDECIDED
-    return _Statement(word, f"is {word}: {why or 'no number in common'}", COLOURS[word])
+    return _Statement(word, f"{word}: {obstacle or why}", COLOURS[word])
+
+
+def _changes(candidate: CandidateRows) -> Iterator[Row]:
+    return (row for row in candidate.rows if row.change is not None)
 
 
 def _obstacle(comparison: Comparison, candidate: CandidateRows) -> str:
     """Say what prevents any word; empty if nothing does."""
     unusable = [
-        f"{side.name} is {'partial' if any(run.partial for run in side.starts) else 'INVALID'}"
+        f"{side.quoted} is {'partial' if any(run.partial for run in side.starts) else 'INVALID'}"
         for side in comparison.sides
         if side.unusable_runs
     ]
@@ -242,7 +271,7 @@ def _caveats(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]
     if candidate.bases or not candidate.error_rates_differ:
         yield _basis(comparison.baseline, candidate)
     overloaded = [
-        side.name
+        side.quoted
         for side in (comparison.baseline, candidate.candidate)
         if any(run.overloaded for run in side.starts)
     ]
@@ -254,7 +283,7 @@ def _caveats(comparison: Comparison, candidate: CandidateRows) -> Iterator[Part]
     if comparison.clashes:
         yield "different workloads", Colour.YELLOW
     if comparison.simulated_sides:
-        yield "simulated engine", Colour.NONE
+        yield SIMULATED, Colour.NONE
 
 
 def _basis(baseline: Side, candidate: CandidateRows) -> Part:
@@ -277,20 +306,27 @@ def _verdicts(baseline: Side, candidate: Side) -> Part:
     """
     sides = (baseline, candidate)
     verdict, other = map(_verdict, sides)
-    text = f"{baseline.name} {verdict}, {candidate.name} {other}"
+    text = f"{baseline.quoted} {verdict}, {candidate.quoted} {other}"
     if verdict == other:
         text = f"both sides {verdict}" if "(" in verdict else f"all {verdict}"
-    checks = dict.fromkeys(
-        name for side in sides for run in side.starts for name in run.failed_checks
-    )
-    text += f": {first_of(list(checks), MAX_NAMED)}" if checks else ""
-    worst = max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
+    checks = _failed_checks(sides)
+    text += f": {more_reasons(checks)}" if checks else ""
+    worst = _worst(sides)
     is_partial = any(run.partial for side in sides for run in side.starts)
     return text, Colour.RED if is_partial else VERDICT_COLOURS.get(worst, Colour.NONE)
 
 
+def _failed_checks(sides: Iterable[Side]) -> list[str]:
+    names = (name for side in sides for run in side.starts for name in run.failed_checks)
+    return list(dict.fromkeys(names))
+
+
+def _worst(sides: Iterable[Side]) -> str:
+    return max((run.verdict for side in sides for run in side.starts), key=SEVERITY.index)
+
+
 def _verdict(side: Side) -> str:
-    worst = max((run.verdict for run in side.starts), key=SEVERITY.index)
+    worst = _worst([side])
     count, runs = sum(run.verdict == worst for run in side.starts), len(side.starts)
     text = worst or NO_VERDICT
     if count < runs:

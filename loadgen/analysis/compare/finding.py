@@ -10,6 +10,7 @@ from loadgen.analysis.compare.comparison import CandidateRows
 from loadgen.analysis.compare.metrics import ERROR_RATE
 from loadgen.analysis.compare.pair import Conclusion, Row
 from loadgen.analysis.compare.texts import HERE, SAME_WITHIN, SIGNIFICANT, SURE
+from loadgen.report.sections.latencies import FEW
 
 # Of rows that are equally sure the first represents its subject. The median is what most requests
 # see, and has the least noise; the mean contains all requests; the tails come from the fewest
@@ -94,14 +95,37 @@ class OtherSubject:
         return self.reach <= SAME_WITHIN
 
     @property
-    def row(self) -> Row:
-        """The row of the furthest tail that is not known to be the same, if any; one with an
-        interval first, else the preferred one without a mark.
+    def same_row(self) -> Row | None:
+        """The preferred row, if it is known to be the same."""
+        return self.rows[0] if max(_reaches(self.rows[0])) <= SAME_WITHIN else None
+
+    @property
+    def same_name(self) -> str:
+        """The name of what is known to be the same: the subject, or its preferred row."""
+        return self.name if self.is_same else self.rows[0].metric.title
+
+    @property
+    def same_reach(self) -> float:
+        """How far the intervals of what is known to be the same are from 0 at most."""
+        return self.reach if self.is_same else max(_reaches(self.rows[0]))
+
+    @property
+    def row(self) -> Row | None:
+        """The preferred row that is not known to be the same and has enough requests; one with an
+        interval first. None if there is none.
         """
-        unsure = [row for row in self.rows if max(_reaches(row)) > SAME_WITHIN]
-        bounded = [row for row in unsure if row.bounds]
-        unmarked = [row for row in unsure if not row.marks]
-        return unmarked[0] if unmarked and not bounded else (bounded or unsure or self.rows)[-1]
+        usable = [row for row in self._unsure if FEW not in row.marks]
+        return next((row for row in usable if row.bounds), usable[0] if usable else None)
+
+    @property
+    def too_few(self) -> list[str]:
+        """The statistics that have too few requests to be known to be the same."""
+        names = (row.metric.statistic for row in self._unsure if FEW in row.marks)
+        return [name for name in names if name is not None]
+
+    @property
+    def _unsure(self) -> list[Row]:
+        return [row for row in self.rows if max(_reaches(row)) > SAME_WITHIN]
 
 
 def findings(candidate: CandidateRows) -> list[Finding]:

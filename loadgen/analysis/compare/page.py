@@ -32,7 +32,7 @@ from loadgen.document import (
 from loadgen.document.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
 from loadgen.document.charts.scale import Linear, Names
 from loadgen.report.run_page import run
-from loadgen.report.sections import CLOCKS
+from loadgen.report.sections import CLOCKS, legend
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import PLAIN, Screen
 
@@ -47,7 +47,7 @@ LOOKS: dict[Conclusion, tuple[WhiskerLook, str]] = {
     Conclusion.WORSE: ("loss", "worse"),
     Conclusion.BETTER_HERE: ("gain", "better here"),
     Conclusion.WORSE_HERE: ("loss", "worse here"),
-    Conclusion.MAYBE: ("other", "maybe"),
+    Conclusion.MAYBE: ("other", "perhaps"),
     Conclusion.NO_SIGNIFICANT_DIFFERENCE: ("plain", "no significant difference"),
 }
 TONES = {
@@ -64,14 +64,13 @@ MAX_IN_LINE = 2  # differences of the environment that are shown in the first li
 
 def page(comparison: Comparison) -> Document:
     """Return the document of a comparison."""
-    names = [side.name for side in comparison.sides]
-    title = f"{', '.join(names[1:])} compared with {names[0]}"
-    files = list(map(_named, comparison.sides))
-    differs = _differs(comparison.candidates[0]) if len(comparison.candidates) == 1 else []
-    named = [f"Files: {', '.join(files)}"] if files != names else []
+    base, *others = map(_named, comparison.sides)
+    title = f"Comparison of {', '.join(others)} with {base}"
+    is_alone = len(comparison.candidates) == 1
+    differs = _differs(comparison, comparison.candidates[0]) if is_alone else []
     clock = CLOCKS[comparison.baseline.meaning.clock]
     load = f"{texts.load(comparison).removesuffix('.')}; latencies from {clock}"
-    about = ". ".join([load, *differs, *named])
+    about = ". ".join([load, *differs])
     answers = [change_of(comparison, each).answer for each in comparison.candidates]
     origin = "; ".join(map(_origin, comparison.sides))
     return Document(title, tuple(_blocks(comparison)), tuple(answers), about, origin)
@@ -137,8 +136,9 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
     is_alone = len(comparison.candidates) == 1
     for candidate in comparison.candidates:
         if not is_alone:
-            yield Heading(2, f"{candidate.candidate.name} compared with {comparison.baseline.name}")
-            yield from map(Paragraph.of, _differs(candidate))
+            both = f"{candidate.candidate.quoted} with {comparison.baseline.quoted}"
+            yield Heading(2, f"Comparison of {both}")
+            yield from map(Paragraph.of, _differs(comparison, candidate))
         yield from _candidate_blocks(comparison, candidate)
     if warnings := texts.notes(comparison):
         yield Note("warning", "Warnings", (Items.of(warnings),))
@@ -148,21 +148,34 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
     yield Table.of(("Side", "Runs", "Read from"), sides)
 
 
-def _differs(candidate: CandidateRows) -> list[str]:
+def _differs(comparison: Comparison, candidate: CandidateRows) -> list[str]:
     """Say in what the sides differ; of much only the first."""
     differences = candidate.differences
-    shown = [
-        f"{setting.name} {setting.other} instead of {setting.one}"
-        for setting in differences[:MAX_IN_LINE]
-    ]
+    shown = []
+    for setting in differences[:MAX_IN_LINE]:
+        name, one, other = _shortened(setting.name, str(setting.one), str(setting.other))
+        shown.append(
+            f"{name}: {one} ({comparison.baseline.name}), {other} ({candidate.candidate.name})"
+        )
     if len(differences) > MAX_IN_LINE:
         shown.append(f"{len(differences) - MAX_IN_LINE} more below")
-    return [f"What differs: {'; '.join(shown)}"] if shown else []
+    return [f"What differs: {'; '.join(shown) or 'nothing recorded'}"]
+
+
+def _shortened(name: str, one: str, other: str) -> tuple[str, str, str]:
+    """Name the flag alone where two commands differ in the value of one flag."""
+    first, second = one.split(), other.split()
+    changed = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
+    if len(first) == len(second) and len(changed) == 1:
+        (flag, _, value), (same, _, changed_to) = (word.partition("=") for word in changed[0])
+        if flag == same and flag.startswith("--") and value and changed_to:
+            return flag, value, changed_to
+    return name, one, other
 
 
 def _named(side: Side) -> str:
     file = Path(side.path).name
-    return side.name if side.name in (side.path, file) else f"{side.name} ({file})"
+    return side.quoted if side.name in (side.path, file) else f"{side.quoted} ({file})"
 
 
 def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Iterator[Block]:
@@ -182,6 +195,9 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
     if items := Items.of(changed_parts.texts(comparison, candidate)).items:
         yield Items(items)
     tones = {str(conclusion): tone for conclusion, tone in TONES.items()}
+    tones |= dict.fromkeys(texts.PERHAPS.values(), TONES[Conclusion.MAYBE])
+    if latencies := legend([row.metric.latency for row in notable]):
+        yield Paragraph.of(latencies)
     for word, meaning in texts.legend(comparison, notable):
         yield Paragraph.of(Span(word, tones.get(word, Tone.QUIET)), f": {meaning}.")
     if others:

@@ -44,6 +44,11 @@ class Side:
     starts: tuple[ComparedRun, ...]
     meaning: Meaning
 
+    @property
+    def quoted(self) -> str:
+        """Its name in sentences."""
+        return f'"{self.name}"'
+
     @classmethod
     def read(cls, name: str, path: str) -> "Side":
         """Read a result, a file of several results, a file of records, or a folder of such files.

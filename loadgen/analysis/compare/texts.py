@@ -14,7 +14,7 @@ from loadgen.report.sections.latencies import FEW, INEXACT
 from loadgen.stats.batch_means import BATCHES
 from loadgen.util.number_format import in_table, percent, signed
 
-CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
+CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}%"
 NO_VERDICT = "no verdict"
 SURE = (Conclusion.BETTER, Conclusion.WORSE)
 HERE = (Conclusion.BETTER_HERE, Conclusion.WORSE_HERE)
@@ -27,6 +27,7 @@ MAIN_METRICS = (
 )
 SAME_WITHIN = 0.05  # an interval within this of 0 shows two values to be the same for most purposes
 SAME, UNDECIDED = "the same", "undecided"  # words of rows without a significant difference
+PERHAPS = {False: "perhaps better", True: "perhaps worse"}  # by whether the change is worse
 NARROW_STEPS = 4  # rounding steps: rounding matters to intervals that are narrower
 
 
@@ -105,7 +106,7 @@ def start_word(*sides: Side) -> str:
     """Call runs starts if each has started its server, at a free port; a run at a server that was
     there may follow another, as in a series.
     """
-    return "starts" if all(map(_has_own_servers, sides)) else "runs"
+    return "server starts" if all(map(_has_own_servers, sides)) else "runs"
 
 
 def _has_own_servers(side: Side) -> bool:
@@ -128,7 +129,7 @@ def load(comparison: Comparison) -> str:
     """Describe the load of the first run, and whether it is that of all."""
     first = comparison.baseline.starts[0]
     return (
-        f"Load of {comparison.baseline.name if comparison.clashes else 'each run'}: "
+        f"Load of {comparison.baseline.quoted if comparison.clashes else 'each run'}: "
         f"{first.load_text}"
     )
 
@@ -151,6 +152,8 @@ def word(row: Row) -> str:
     """Write the conclusion about a row, which is never empty."""
     if row.bounds is None:
         return "no interval"
+    if row.conclusion is Conclusion.MAYBE:
+        return PERHAPS[bool(row.is_worse)]
     if row.conclusion is not Conclusion.NO_SIGNIFICANT_DIFFERENCE:
         return str(row.conclusion)
     return SAME if max(map(abs, row.bounds)) <= SAME_WITHIN else UNDECIDED
@@ -167,8 +170,10 @@ def legend(comparison: Comparison, rows: Sequence[Row]) -> Iterator[tuple[str, s
     meanings: dict[str, str] = dict.fromkeys(SURE, corrected)
     meanings |= dict.fromkeys(HERE, f"in these runs, {corrected}; {UNKNOWN_NOISE}")
     meanings |= {
-        Conclusion.MAYBE: "significant only before the correction; "
-        f"1 row in {one_in} is, by chance",
+        **dict.fromkeys(
+            PERHAPS.values(),
+            f"significant only before the correction; 1 row in {one_in} is, by chance",
+        ),
         SAME: f"the interval is within {percent(SAME_WITHIN, 0)} of 0",
         UNDECIDED: "the interval contains 0",
     }
@@ -232,8 +237,9 @@ def explanations(
 
 
 def no_success(candidate: CandidateRows) -> str:
-    """Say that no request of a run succeeded: "no request of a run of base succeeded"."""
-    return f"no request succeeded in a run of {' and '.join(candidate.unanswered)}"
+    """Say that no request of a run succeeded: "no request succeeded in a run of "base"\"."""
+    sides = (f'"{name}"' for name in candidate.unanswered)
+    return f"no request succeeded in a run of {' and '.join(sides)}"
 
 
 def _rounding(candidate: CandidateRows) -> str:

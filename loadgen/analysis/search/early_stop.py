@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from loadgen.analysis.search.criteria import LOOK_CONFIDENCE, Criterion, RequestShare
+from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.errors import ENDED_BY_SEARCH, BadInput
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
@@ -79,9 +80,9 @@ class EarlyStop:
             return None
         missed = (
             f"{len(bad)} of {self._count} requests ({percent(len(bad) / self._count, 1)}) "
-            f"are beyond {share.text}"
+            f"failed{''.join(map(_beyond, share.limits))}"
         )
-        return f"{missed}, which allows {percent(1 - share.attainment, 1)}"
+        return f"{missed}; {share.text} allows {percent(1 - share.attainment, 1)}"
 
     def _read(self) -> bool:
         before = sum(map(len, self._bad.values()))
@@ -100,3 +101,10 @@ class EarlyStop:
             with contextlib.suppress(BadInput):
                 self._journals[index] = RecordFile(shard_path(self._path, index))
         return self._journals.get(index)
+
+
+def _beyond(limit: slo.Limit) -> str:
+    ms = f"{limit.threshold:g} ms"
+    return f" or had {limit.metric.upper()} " + (
+        f"above {ms}" if limit.inclusive else f"of {ms} or more"
+    )

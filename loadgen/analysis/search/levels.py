@@ -224,9 +224,9 @@ class Levels:
                 length_s >= wanted_s or run.met() is False
             ):  # a longer run would miss the criteria too
                 return run
-            short = f"too short for requests of {sojourn_s:.2g} s"
+            short = f"was too short (a request took {sojourn_s:.2g} s)"
             if length_s < self._length_s or not self.runs_left:
-                self._too_short.setdefault(f"a run is {short}", []).append(level)
+                self._too_short.setdefault(f"a run {short}", []).append(level)
                 return run
             self.runs[-1] = replace(self.runs[-1], run=replace(run, inconclusive=short), why=short)
             self._length_s = min(1.5 * wanted_s, MAX_RUN_S)

@@ -34,7 +34,7 @@ from loadgen.report.series import TOO_FEW
 from loadgen.util.number_format import duration
 
 FIRST_CONCURRENCY = 16
-OUTCOME = {True: "met", False: "missed", None: "not confirmed"}
+OUTCOME = {True: "met", False: "missed", None: "undecided"}
 
 
 class LoadSearch:

@@ -35,13 +35,14 @@ from loadgen.lab.audit.kinds import KINDS, ORDER, link
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import Screen
 
-MAX_LINE = 160  # characters of what is wrong, in two lines for a cause
-MAX_COMMAND = 44  # characters of a command in it
+MAX_LINE = 200  # characters of what is wrong, in two lines for a cause
+MAX_COMMAND = 80  # characters of a command in it
 CHECKED = (
-    f"Checked by {len(KINDS)} rules: rates, latencies and gains against the numbers from which "
-    "they follow; sentences and tables against the commands and results that they are about."
+    f"Checked by {len(KINDS)} rules: rates, latencies and gains against the numbers that "
+    "they are derived from; sentences and tables against the commands and results that they are "
+    "about."
 )
-COMMAND = re.compile(rf"`([^`]{{{MAX_COMMAND},}})`")
+COMMAND = re.compile("`([^`]+)`")
 
 
 def document(groups: Sequence[FindingGroup], files: int, folder: Path) -> Document:
@@ -113,12 +114,12 @@ def _parts(groups: Sequence[FindingGroup]) -> Iterator[Part]:
     else:
         yield "CONSISTENT: nothing contradicts", Colour.YELLOW if notes else Colour.GREEN
     if notes:
-        yield _counted(notes, "note"), Colour.NONE
+        yield _counted(notes, "note", " on weak evidence"), Colour.NONE
 
 
-def _counted(groups: Sequence[FindingGroup], noun: str) -> str:
+def _counted(groups: Sequence[FindingGroup], noun: str, about: str = "") -> str:
     places = sum(len(group.findings) for group in groups)
-    return f"{plural(len(groups), noun)} in {plural(places, 'place')}"
+    return f"{plural(len(groups), noun)}{about} in {plural(places, 'place')}"
 
 
 def _blocks(
@@ -207,8 +208,13 @@ def _repetition(finding: Finding) -> str:
 
 
 def _shortened(sentence: str) -> str:
-    sentence = COMMAND.sub(lambda command: f"`{command[1][: MAX_COMMAND - 4]} ...`", sentence)
-    if len(sentence) <= MAX_LINE:
-        return sentence
-    kept = sentence[: MAX_LINE - 4]
+    sentence = COMMAND.sub(lambda command: f"`{_cut(command[1], MAX_COMMAND)}`", sentence)
+    return _cut(sentence, MAX_LINE)
+
+
+def _cut(text: str, most: int) -> str:
+    """Cut a text that is too long behind a word."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 4]
     return f"{kept[: kept.rfind(' ')].rstrip(' ,;:(')} ..."

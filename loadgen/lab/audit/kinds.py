@@ -28,7 +28,7 @@ KINDS = {
     "copied": Kind("copied result", "Two files print the same run. At most one measured it."),
     "verdict": Kind("doubtful run", "The tool that made this result does not trust it."),
     "recommended": Kind(
-        "recommendation not measured",
+        "the recommended command was never benchmarked",
         "The recommended command is not the one that has the numbers printed with it, or not the "
         "best one.",
     ),

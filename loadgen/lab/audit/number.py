@@ -100,8 +100,8 @@ def plain(value: float) -> str:
 
 
 def change(ratio: float) -> str:
-    """A ratio as the change that it is: 1.5 -> "+50.00 %"."""
-    return f"{100 * (ratio - 1):+.2f} %"
+    """A ratio as the change that it is: 1.5 -> "+50.00%"."""
+    return f"{100 * (ratio - 1):+.2f}%"
 
 
 def off(number: Number, expected: Number) -> float:

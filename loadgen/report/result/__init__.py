@@ -294,7 +294,7 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
 
     @property
     def explanations(self) -> list[Check]:
-        """What explains late sends and client errors; empty where there are none."""
+        """What explains requests sent late and client errors; empty where there are none."""
         wrong = [check for check in self.checks if check.ok is False and check.explains]
         return wrong if any(check.name in EXPLAINED for check in self.failed_checks) else []
 

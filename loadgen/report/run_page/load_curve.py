@@ -270,7 +270,7 @@ def _dots(values: Sequence[_Value], scale: Scale) -> Iterator[Dots]:
         ys = [value.value or 0.0 for value in alike]
         texts = ["on failed requests" if math.isinf(y) else scale.written(y) for y in ys]
         yield Dots(
-            "not confirmed" if confirms else name,
+            "undecided" if confirms else name,
             [value.row.level for value in alike],
             ys,
             look,

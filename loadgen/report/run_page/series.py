@@ -25,7 +25,7 @@ from loadgen.document import (
 from loadgen.report.result.series import Point, Series
 from loadgen.report.run_page import run
 from loadgen.report.run_page.load_curve import load_chart, pareto_chart
-from loadgen.report.sections import CLOCKS, verdict
+from loadgen.report.sections import CLOCKS, legend, verdict
 from loadgen.report.sections.latencies import FEW
 from loadgen.report.series import (
     FEW_VALUES,
@@ -39,8 +39,15 @@ from loadgen.report.series import (
     table,
     word,
 )
-from loadgen.report.series_answer import answer, is_simulated, load, remarks, title
-from loadgen.util.number_format import fixed, in_table, percent, plural
+from loadgen.report.series_answer import (
+    answer,
+    is_simulated,
+    load,
+    remarks,
+    title,
+)
+from loadgen.report.series_answer import runs as runs_text
+from loadgen.util.number_format import fixed, in_table, percent
 
 RATES = {
     "request_throughput": "req/s",
@@ -81,7 +88,7 @@ def short(runs: Series, *, is_brief: bool) -> Document:
 
 def _document(runs: Series, blocks: Iterable[Block]) -> Document:
     clock = f"latencies in ms from {CLOCKS[runs.latency_from]}"
-    about = "; ".join(filter(None, (plural(len(runs.points), "run"), load(runs), clock)))
+    about = "; ".join(filter(None, (runs_text(runs), load(runs), clock)))
     return Document(title(runs), tuple(blocks), (answer(runs),), about, origin(runs))
 
 
@@ -122,6 +129,7 @@ def _short(runs: Series, *, is_brief: bool) -> Iterator[Block]:
         return
     yield from spread(runs)
     notes = list(remarks(runs))
+    notes.insert(0, legend([name.partition("_")[0] for name in sweep_latencies(runs)]))
     if has_marks(shown):
         notes.insert(0, FEW_VALUES)
     if is_simulated(runs):

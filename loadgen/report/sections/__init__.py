@@ -2,6 +2,8 @@
 each number means, as a page says it beside the number. docs/numbers.md defines more.
 """
 
+from collections.abc import Container
+
 from loadgen.document import Span
 
 DUE = "when the schedule wants the request sent"
@@ -39,6 +41,20 @@ ABOUT = {  # where a text says {clock}, the number is counted from due and from 
     "stamp of the kernel's may be late by as much.",
     "gc_pause": "How long Python's garbage collector stopped the client.",
 }
+
+
+LEGEND = {
+    "ttft": "TTFT: time to first token",
+    "tpot": "TPOT: time per token after it",
+    "itl": "ITL: time between tokens",
+    "icl": "ICL: time between chunks",
+    "e2el": "E2EL: whole request",
+}
+
+
+def legend(metrics: Container[str | None]) -> str:
+    """Say what some latencies are, in a line."""
+    return "; ".join(text for metric, text in LEGEND.items() if metric in metrics)
 
 
 def term(name: str, text: str) -> Span:

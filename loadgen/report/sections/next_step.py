@@ -1,9 +1,19 @@
 """Next step: what to do after a run, in one sentence, and what other results say in its words."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 
-from loadgen.checks import PAST_THE_END, PILE_UP, TOO_FEW_FOR_SLO, Check
+from msgspec import UNSET
+
+from loadgen.checks import (
+    BUSY_MACHINE,
+    PAST_THE_END,
+    PILE_UP,
+    TOO_FEW_FOR_SLO,
+    Check,
+    Verdict,
+)
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import is_failure
@@ -16,13 +26,13 @@ FLAGS = "the other flags as they were"  # of a command that is to be given
 LEVELS = {"rate": "request_rate", "concurrency": "max_concurrency"}  # the settings of a level
 # What to do about each outcome, by the beginning of its name; the first that fits.
 ADVICE = {
-    "status(401)": "give the API key with --api-key, or in OPENAI_API_KEY",
+    "status(401)": "set a valid API key with --api-key, or in OPENAI_API_KEY",
     "status(403)": "give an API key that may use this model with --api-key",
     "status(404)": "check --base-url, --endpoint, --backend and --model",
     "status(429)": "the server limits the rate: lower --rate, or send again with --retry",
     "status(5": "read the log of the server",
     "status": "read the message of the server above, and change the request",
-    "refused": "check that the server runs, and --base-url",
+    "refused": "check that the server is running and that --base-url is right",
     "dns_error": "check the host in --base-url",
     "connect_timeout": "check that the host can be reached, and --base-url",
     "tls_error": "check the certificate of the server and --ca-cert, or give --insecure",
@@ -44,7 +54,7 @@ def after_run(result: RunResult) -> str:
             return _after_failure(result)
         case State.OVERLOADED:
             problem = _failed(result, *PROBLEMS[State.OVERLOADED])
-            return problem.advice if problem else "lower the rate"
+            return problem.advice if problem else "use a lower rate"
         case State.TOO_FEW:
             few = _failed(result, TOO_FEW_FOR_SLO)
             if few is None:
@@ -93,6 +103,21 @@ def search_command(limits: str, over: str, first: float | None = None) -> str:
     return f'`loadgen search{flags} --slo "{limits}"`, with {FLAGS}'
 
 
+def once_valid(step: str, failed_checks: Collection[str], verdict: str) -> str:
+    """Say what to do after several runs that may be SUSPECT: first measure again, then `step`.
+
+    Args:
+        step: What to do once the runs are VALID; empty: nothing.
+        failed_checks: The names of the checks that failed in the runs.
+        verdict: The worst of the runs.
+    """
+    if verdict != Verdict.SUSPECT:
+        return step
+    is_machine = not failed_checks or any(name in BUSY_MACHINE for name in failed_checks)
+    again = "repeat on an idle machine" if is_machine else "remove the reasons of SUSPECT, repeat"
+    return f"{again}; then {step}" if step else again
+
+
 def _failed(result: RunResult, *names: str) -> Check | None:
     """Return the first check of these names that failed."""
     return next(
@@ -111,7 +136,11 @@ def _requests_flag(result: RunResult, needed: int) -> str:
 def _after_failure(result: RunResult) -> str:
     gone_s = result.no_answer_since_s
     if gone_s is not None and result.numbers.completed:
-        return f"read the log of the server at {gone_s:.1f} s of the run, and start it again"
+        at = f"{gone_s:.1f} s of the run"
+        if (start_s := result.numbers.benchmark_start_time_unix) is not UNSET:
+            clock = datetime.fromtimestamp(start_s + gone_s, UTC)
+            at = f"about {clock:%H:%M:%S} UTC ({gone_s:.1f} s into the run)"
+        return f"read the log of the server at {at}, and start it again"
     return on_failures(result.outcomes) or "let a run go on until requests end"
 
 
@@ -129,8 +158,8 @@ def _after_success(result: RunResult) -> str:
     settings = result.provenance.settings
     needs = {p: least_samples(p) for p in (50, 99) if values_of(result) < least_samples(p)}
     if needs:
-        why = ", ".join(f"{percentile(p)} needs {needed}" for p, needed in needs.items())
-        return f"send more requests, since {why}: {_requests_flag(result, needs[99])}"
+        why = ", ".join(f"{needed} for {percentile(p)}" for p, needed in needs.items())
+        return f"send at least {why}: {_requests_flag(result, needs[99])}"
     if result.simulated and not settings.slo:
         return "measure your own server: `loadgen run --base-url URL`"
     if not _is_searchable(settings):

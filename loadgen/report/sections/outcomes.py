@@ -8,19 +8,22 @@ from loadgen.core.outcome import Outcome
 from loadgen.document import Block, Cell, Items, Line, Paragraph, Span, Table, Tone, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.result.outcomes import Example, Retries, ServerStop
+from loadgen.report.run_state import way
 from loadgen.report.sections import CLOCKS
 from loadgen.util.number_format import fixed, percent, plural
 from loadgen.workload import endpoints
 from loadgen.workload.endpoints.generation import CHAT
 
 MAX_DETAIL = 160  # characters of a text of a server
+PHASES = {"head": " (reading the head)", "first token": ""}  # where the name does not do
 
 
 def examples(result: RunResult, most: int | None = None) -> Iterator[tuple[str, Line]]:
     """Yield the outcome of requests that failed, and an example; at most so many of each."""
     for name, of_outcome in result.examples.items():
-        for example in of_outcome[:most]:
-            yield name, line(Span(name, Tone.STRONG), f": {_example_text(example, result)}")
+        for number, example in enumerate(of_outcome[:most]):
+            seen = f": {'also' if number else 'first seen'} at {_example_text(example, result)}"
+            yield name, line(Span(way(name), Tone.STRONG), seen)
 
 
 def end_lines(result: RunResult) -> Iterator[str]:
@@ -91,7 +94,8 @@ def _example_text(example: Example, result: RunResult) -> str:
     detail = " ".join("".join(c if c.isprintable() else " " for c in example.detail).split())
     if len(detail) > MAX_DETAIL:
         detail = f"{detail[: MAX_DETAIL - 3]}..."
-    return f"request {example.index}{to}, {example.phase}: {detail or '(no text)'}"
+    phase = PHASES.get(example.phase, f" ({example.phase})")
+    return f"request {example.index}{to}{phase}: {detail or '(no text)'}"
 
 
 def users_left(result: RunResult) -> int | None:

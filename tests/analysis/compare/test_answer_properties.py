@@ -80,7 +80,7 @@ def test_no_row_contradicts_the_word(drawn: Drawn) -> None:
             frozenset({Conclusion.BETTER}): Word.FASTER,
         }.get(frozenset(sure), Word.MIXED)
         if said is not None:
-            assert f"new is {said}: " in found.answer.text
+            assert f'"new" is {said}: ' in found.answer.text
         else:
             assert not any(
                 f"is {word}" in found.answer.text for word in ("SLOWER", "FASTER", "MIXED")

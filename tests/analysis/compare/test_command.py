@@ -37,15 +37,19 @@ def test_table_has_a_line_per_metric(
 ) -> None:
     assert dispatch(["compare", *files, "--names", "base,new"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("new compared with base. Load of each run: 20 requests, ")
+    assert lines[0].startswith(
+        'Comparison of "new" (b.json) with "base" (a.json). Load of each run: 20 '
+    )
     assert "base  1 run, VALID, a  a.json" in lines
     (ttft,) = (cells(line) for line in lines if line.startswith("TTFT p99"))
     assert ttft == ["TTFT p99", "20.00", "25.00", "+25.0%*", "-", "no interval"]
     assert not any(line.startswith("Error rate") for line in lines)  # 0 on both sides
     assert "  - No interval (measure with --records)." in lines
-    place = next(at for at, line in enumerate(lines) if line.startswith("new is UNDECIDED: "))
+    place = next(at for at, line in enumerate(lines) if line.startswith("UNDECIDED: "))
     following = lines[place + 1]
-    assert following.startswith("next: before you conclude, measure 3 starts of each, in turn, ")
+    assert following.startswith(
+        "next: before you draw a conclusion, measure 3 server starts of each, "
+    )
     assert place < 4
     assert max(map(len, [*lines[:place], *lines[place + 2 : -1]])) <= 100
     assert lines[-1] == lines[place]
@@ -74,7 +78,7 @@ def test_suspect_run_names_its_checks(
     dispatch(["compare", files[0], "late.json"])
     lines = capsys.readouterr().out.splitlines()
     assert "late  1 run, SUSPECT for lag p99, late  late.json" in lines
-    assert lines[-1].endswith(" | a VALID, late SUSPECT: lag p99")
+    assert lines[-1].endswith(' | "a" VALID, "late" SUSPECT: lag p99')
 
 
 def test_intervals_within_the_run_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,9 +86,9 @@ def test_intervals_within_the_run_are_explained(capsys: pytest.CaptureFixture[st
     out = capsys.readouterr().out
     assert "within the run (blocks of" in out
     assert "between starts is unknown" in out
-    assert "b is slower in these two runs: TPOT p50 +90.3% (" in out
+    assert '"b" is slower in these two runs: TPOT p50 +90.3% (' in out
     assert "noise between restarts unknown" in out
-    assert "worse here: in these runs, at 95 %, corrected for all 4 rows that were tested" in out
+    assert "worse here: in these runs, at 95%, corrected for all 4 rows that were tested" in out
 
 
 def test_three_starts_may_be_better(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +125,7 @@ def test_environment_differences_are_listed(capsys: pytest.CaptureFixture[str]) 
     other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
     dispatch(["compare", one, other])
     told = " ".join(capsys.readouterr().out.split())
-    assert ". What differs: engine.version 0.12.0 instead of 0.11.0" in told
+    assert ". What differs: engine.version: 0.11.0 (a), 0.12.0 (b)" in told
     third = saved(
         Path("c.json"), ttft=21, engine={"name": "vllm", "version": "1", "tp": 2, "pp": 2}
     )
@@ -150,7 +154,9 @@ def test_json_has_unrounded_numbers(
     assert ttft["interval"] is ttft["basis"] is None
     assert [side["name"] for side in told["sides"]] == ["a", "b"]
     assert told["comparisons"][0]["word"] == "UNDECIDED"
-    assert told["comparisons"][0]["answer"].startswith("b is UNDECIDED: req/s -1.3%, TTFT")
+    assert told["comparisons"][0]["answer"].startswith(
+        'UNDECIDED: no significant difference between "a" and "b" | undecided: '
+    )
     assert told["conditions"][0]["failed"] is None
     assert err.startswith("cannot tell ttft_mean>+90% (b)")
 
@@ -165,7 +171,7 @@ def test_pages_have_the_same_rows(
     page = Page(Path("c.html").read_text())
     terms = [text for tag, text in page.texts if tag == "dfn"]
     text = Path("c.md").read_text()
-    assert text.startswith("# b compared with a\n")
+    assert text.startswith('# Comparison of "b" (b.json) with "a" (a.json)\n')
     assert ".svg" not in text
     assert len(shown) == 8
     for metric in shown:
@@ -183,12 +189,12 @@ def test_every_form_has_one_answer(
     dispatch(["compare", *folders, *pages])
     *_, answer = lines = capsys.readouterr().out.splitlines()
     following = lines[lines.index(answer) + 1]
-    assert following == "next: keep c; look for the cause in what differs, since it is no chance"
+    assert following == 'next: stay with "c"; look for the cause in what is not recorded'
     dispatch(["compare", *folders, "--json"])
     (about,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert (about["answer"], about["word"]) == (answer, "SLOWER")
     texts = [text for _, text in Page(Path("c.html").read_text()).texts]
-    assert Path("c.md").read_text().startswith("# d compared with c\n")
+    assert Path("c.md").read_text().startswith('# Comparison of "d" with "c"\n')
     assert following in " ".join(texts).replace("next:  ", "next: ")
     for part in answer.split(" | "):
         assert part in " ".join(texts)

@@ -113,7 +113,7 @@ class TestInterval:
         )
         found = judged("ttft_mean>+5%", base, new)
         assert found.failed
-        assert "all of its 95 % interval" in found.why
+        assert "all of its 95% interval" in found.why
 
     def test_passes_if_all_of_the_interval_is_within(self, tmp_path: Path) -> None:
         base, new = (
@@ -122,7 +122,7 @@ class TestInterval:
         )
         found = judged("ttft_mean>+5%", base, new)
         assert found.failed is False
-        assert "is not beyond the bound, with all of its 95 % interval" in found.why
+        assert "is not beyond the bound, with all of its 95% interval" in found.why
 
     @pytest.mark.parametrize(
         ("base", "new"), [((20.0, 21.0, 19.0), (21.5, 22.5, 20.5)), ((20, 21, 19), (20, 21, 19))]
@@ -134,7 +134,7 @@ class TestInterval:
             "ttft_mean>+5%", starts(tmp_path / "base", *base), starts(tmp_path / "new", *new)
         )
         assert found.failed is None
-        assert "but not all of its 95 % interval" in found.why
+        assert "but not all of its 95% interval" in found.why
 
     def test_what_would_tell_is_said(self, tmp_path: Path) -> None:
         """Noise of 5 % a start, a change of 7.5 % and a bound of 5 %: t(68) = 2.0 errors of 1.2 %
@@ -193,7 +193,7 @@ class TestNotJudged:
         (found,) = judge(compare(sides, anyway=True), conditions)
         assert (found.failed, found.why) == (
             None,
-            "no request succeeded in a run of A and B",
+            'no request succeeded in a run of "A" and "B"',
         )
 
     def test_baseline_of_0(self, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_slower_decoding_is_seen_between_two_results(tmp_path: Path) -> None:
     assert row.interval is not None
     assert 0.03 < row.interval.low < 0.05 < row.interval.high < 0.07
     (first, _), *_ = change_of(found, found.candidates[0]).answer.parts
-    assert first.startswith("b is slower in these two runs: TPOT p50 +5.0%")
+    assert first.startswith('"b" is slower in these two runs: TPOT p50 +5.0%')
 
 
 def test_requests_that_are_alike_show_no_difference(tmp_path: Path) -> None:

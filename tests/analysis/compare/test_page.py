@@ -43,15 +43,15 @@ def names_of(table: Table) -> list[str]:
 
 def test_the_title_says_what_was_compared_and_the_chart_comes_before_the_table() -> None:
     document = page(of_starts())
-    assert document.title == "new compared with base"
+    assert document.title == 'Comparison of "new" with "base"'
     assert document.about.startswith("Load of each run: 20 requests, 10 tokens in")
     (found,) = document.answers
-    assert found.text.startswith("new is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), ")
+    assert found.text.startswith('"new" is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), ')
     assert found.kind == "tip"
     assert found.text.endswith(
-        " | undecided: req/s +2.8% (-2.9 to +8.8) | 95 % intervals from 3 runs of each | all VALID"
+        " | undecided: req/s +2.8% (-2.9 to +8.8) | 95% intervals from 3 runs of each | all VALID"
     )
-    assert found.next_step.startswith("adopt new for this load")
+    assert found.next_step.startswith('switch to "new" for this load')
     drawing, table, *_ = document.blocks
     assert isinstance(drawing, Drawing)
     assert isinstance(table, Table)
@@ -73,10 +73,10 @@ def test_rows_that_tell_nothing_are_folded() -> None:
 def test_legend_of_the_words_stands_at_the_table() -> None:
     blocks = page(of_starts()).blocks
     place = next(number for number, block in enumerate(blocks) if isinstance(block, Table))
-    better, same = blocks[place + 1 : place + 3]
+    _, better, same = blocks[place + 1 : place + 4]
     assert isinstance(better, Paragraph)
     assert isinstance(same, Paragraph)
-    assert words(better.text).startswith("better: at 95 %, corrected for all 17 rows")
+    assert words(better.text).startswith("better: at 95%, corrected for all 17 rows")
     assert words(same.text) == "undecided: the interval contains 0."
 
 
@@ -120,12 +120,16 @@ def test_each_of_several_candidates_has_its_answer_and_chart() -> None:
             starts(Path("base"), *BASE), starts(Path("new"), *NEW), starts(Path("near"), *NEAR)
         )
     )
-    assert document.title == "new, near compared with base"
+    assert document.title == 'Comparison of "new", "near" with "base"'
     headings = [block.text for block in document.blocks if isinstance(block, Heading)]
-    assert headings == ["new compared with base", "near compared with base", "What was compared"]
+    assert headings == [
+        'Comparison of "new" with "base"',
+        'Comparison of "near" with "base"',
+        "What was compared",
+    ]
     new, near = (each.text for each in document.answers)
-    assert new.startswith("new is FASTER: TTFT p50 -50.1%")
-    assert near.startswith("near is UNDECIDED: req/s -0.1%")
+    assert new.startswith('"new" is FASTER: TTFT p50 -50.1%')
+    assert near.startswith('UNDECIDED: no significant difference between "base" and "near" | ')
     assert [block.name for block in document.all_blocks if isinstance(block, Drawing)] == [
         "forest-1",
         "forest-2",
@@ -140,4 +144,4 @@ def test_few_differences_of_the_environment_stand_in_the_first_line() -> None:
     one = saved(Path("a.json"), engine={"name": "vllm", "version": "0.11.0"})
     other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
     about = page(compared(one, other)).about
-    assert ". What differs: engine.version 0.12.0 instead of 0.11.0. Files: " in about
+    assert ". What differs: engine.version: 0.11.0 (base), 0.12.0 (new)" in about

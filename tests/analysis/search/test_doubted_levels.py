@@ -21,7 +21,7 @@ from loadgen.analysis.search.algorithm import (
 )
 from loadgen.analysis.search.criteria import RatioSample
 
-HOGS = "CPU taken by others"
+HOGS = "other programs used the CPU"
 MET, MISSED, CLOSE = 1.0, 0.2, 0.9  # the share of requests that is good; 0.99 has to be
 
 

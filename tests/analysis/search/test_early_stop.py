@@ -66,7 +66,10 @@ def test_run_goes_on_while_it_can_still_meet_the_share(path: Path) -> None:
             needed = count - 1
             break
     assert needed == NEEDED
-    assert stop.reason == "17 of 1000 requests (1.7%) are beyond ttft_p99<500ms, which allows 1.0%"
+    assert stop.reason == (
+        "17 of 1000 requests (1.7%) failed or had TTFT of 500 ms or more; "
+        "ttft_p99<500ms allows 1.0%"
+    )
 
 
 def test_overload_stops_the_run_at_once(path: Path) -> None:

@@ -103,9 +103,9 @@ def test_inconclusive_runs_do_not_count() -> None:
 @pytest.mark.parametrize("second", ["met", "missed"])
 def test_a_disturbed_miss_counts_only_where_nothing_else_is_known(second: str) -> None:
     limits = "ttft_p90<51ms"
-    disturbed = point(limits, records(1, 9.0), disturbed="late sends")
+    disturbed = point(limits, records(1, 9.0), disturbed="requests sent late")
     alone = judged(limits, disturbed)
-    assert (alone.met, alone.doubted, alone.runs) == (False, "late sends", 1)
+    assert (alone.met, alone.doubted, alone.runs) == (False, "requests sent late", 1)
     sound = point(limits, records(2, 0.1 if second == "met" else 9.0))
     both = judged(limits, disturbed, sound)
     assert (both.met, both.doubted, both.runs) == (second == "met", None, 1)
@@ -118,9 +118,9 @@ def test_a_disturbed_miss_counts_only_where_nothing_else_is_known(second: str) -
         ({"met": True}, True, None, "met"),
         ({"met": False, "why": "requests piled up"}, False, "requests piled up",
          "missed (requests piled up)"),
-        ({"met": None, "runs": 2}, True, None, "not confirmed, by 2 runs together"),
+        ({"met": None, "runs": 2}, True, None, "undecided, by 2 runs together"),
         ({"met": True, "runs": 2}, None, "too few requests", "met, by 2 runs together"),
-        ({"met": False, "doubted": "late sends"}, False, None, "missed, disturbed (late sends)"),
+        ({"met": False, "doubted": "lag"}, False, None, "missed, disturbed (lag)"),
     ],
 )  # fmt: skip
 def test_the_log_says_of_a_level_what_the_table_does(

@@ -21,7 +21,7 @@ FAULTS = [
     ("no-done", Outcome.OK, TOKENS, TOKENS, None),
     ("usage-absent", Outcome.OK, TOKENS, -1, None),
     ("no-finish", Outcome.TRUNCATED, TOKENS, -1, "without a finish reason"),
-    ("eof:2", Outcome.TRUNCATED, 2, -1, "inside the stream"),
+    ("eof:2", Outcome.TRUNCATED, 2, -1, "mid-stream"),
     ("rst:2", Outcome.TRUNCATED, 2, -1, "reset by peer"),
     ("stream-error", Outcome.STREAM_ERROR, 1, -1, "the fault stream-error"),
     ("stream-error-done", Outcome.STREAM_ERROR, 1, -1, "the fault stream-error-done"),

@@ -140,7 +140,7 @@ def test_client_lateness_is_lag_and_counts_in_latency_from_due() -> None:
 @pytest.mark.parametrize(
     ("every", "verdict", "failed"),
     [
-        (50, "SUSPECT", ["late sends", "timing error too large", "other figures off"]),
+        (50, "SUSPECT", ["requests sent late", "timing error too large", "other figures off"]),
         (200, "VALID", []),
     ],
 )

@@ -41,15 +41,24 @@ def test_a_finding_is_two_lines_and_the_link_of_its_kind_comes_once(
         'row "Very Long Prompt", column "Optimized"'
     )
     assert lines[first + 1 : first + 3] == [
-        "-13.8%, should be -12.13 %: 1580.36 / 1798.45 - 1 = -12.13 %; -13.8% is the inverse "
-        "ratio, 1798.45 / 1580.36 - 1, with another sign",
+        "-13.8%, should be -12.13%: 1580.36 / 1798.45 - 1 = -12.13%; -13.8% is the inverse "
+        "ratio, 1798.45 / 1580.36 - 1, with the sign reversed",
         "see docs/audit.md#percent",
     ]
     title, answer, following, *findings = lines
     assert title.startswith("Audit of 2 files with published results. Checked by ")
-    assert re.match(r"INCONSISTENT: \d+ contradictions in \d+ places \| \d+ notes in ", answer)
-    assert following.startswith("next: begin with qwen3-32b-a100.md:12 (recommendation not ")
-    assert max(map(len, findings)) <= 162
+    assert re.match(
+        r"INCONSISTENT: \d+ contradictions in \d+ places \| \d+ notes on weak evidence in ", answer
+    )
+    assert following.startswith("next: begin with qwen3-32b-a100.md:12 (the recommended ")
+    assert max(map(len, findings)) <= 202
+    assert any(
+        line.startswith(
+            "`trtllm-serve Qwen/Qwen3-32B --max_seq_len=40960 --enable_chunked_prefill`: no arm "
+        )
+        for line in findings
+    )
+    assert not any(" ...`trtllm" in line for line in findings)
     links = [line for line in lines if line.startswith("see ")]
     assert len(links) == len(set(links)) > 8
 
@@ -73,7 +82,9 @@ def test_full_findings_are_the_page_with_whole_paths_commands_and_all_places(
     assert ["note", "unequal", "work", "1", "2"] in summary
     assert max(map(len, lines[kind:])) <= 100
     assert not any(line.endswith(" ...") for line in lines)
-    count = lines.index("INCONSISTENT: 6 contradictions in 7 places | 7 notes in 8 places")
+    count = lines.index(
+        "INCONSISTENT: 6 contradictions in 7 places | 7 notes on weak evidence in 8 places"
+    )
     assert lines[count + 1].startswith(f"next: begin with {FLAWED}:12 (")
     assert count < lines.index("Summary")
 
@@ -128,7 +139,7 @@ def test_notes_leave_the_exit_code_alone(
     name = Path(noted).name
     assert f"note: more requests than allowed: {name}:10\n  12 concurrent requests, " in out
     _, count, following, *_ = unwrapped(out.splitlines())
-    assert count == "CONSISTENT: nothing contradicts | 1 note in 1 place"
+    assert count == "CONSISTENT: nothing contradicts | 1 note on weak evidence in 1 place"
     assert following.startswith(f"next: nothing contradicts; begin with {name}:10 (")
 
 
@@ -137,7 +148,7 @@ def test_readable_files_are_listed_beside_unreadable_ones(
 ) -> None:
     assert dispatch(["audit", str(tmp_path / "none"), noted, str(tmp_path)]) == 2
     out, err = capsys.readouterr()
-    assert "\nCONSISTENT: nothing contradicts | 1 note in 1 place\nnext: " in out
+    assert "\nCONSISTENT: nothing contradicts | 1 note on weak evidence in 1 place\nnext: " in out
     assert [line.rpartition("; ")[0].rpartition(": ")[2] for line in err.splitlines()] == [
         "No such file or directory",
         "Is a directory",

@@ -11,7 +11,7 @@ from tests.helpers.audit_corpus import EXPECTED, score, stands_at
 from tests.helpers.audited_pages import PAGES, published
 from tests.helpers.thinning import thinned
 
-# A gain that is printed as none though the arm is 0.08 % above, and a candidate that is held to an
+# A gain that is printed as none though the arm is 0.08% above, and a candidate that is held to an
 # older best.
 NOT_FOUND = {"qwen3-14b-h100", "deepseek-v3.2-h200"}
 WITH_TRAPS = [page for page, parts in EXPECTED.items() if parts["false"]]

@@ -58,7 +58,7 @@ def test_sglangs_input_has_a_rate_of_its_own(tmp_path: Path) -> None:
 
 def test_guidellms_rates_may_be_off_by_what_lies_beyond_its_events(tmp_path: Path) -> None:
     finding = only(audited(tmp_path, guidellm(tokens_per_second=2032.0)), "throughput")
-    assert "+1.09 %" in finding.why
+    assert "+1.09%" in finding.why
     assert finding.place.within == "benchmark 1"
 
 

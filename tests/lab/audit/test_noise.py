@@ -38,11 +38,11 @@ def test_a_gain_within_what_arms_alike_differ_by_is_noted(tmp_path: Path) -> Non
     assert finding.note
     assert "3 arms are of one treatment" in finding.why
     assert "(df 2)" in finding.why
-    assert "this is +1.01 %" in finding.why
+    assert "this is +1.01%" in finding.why
 
 
 def test_two_runs_differ_by_more_than_each_from_its_mean(tmp_path: Path) -> None:
-    # t(2) = 4.303 times an SD of 0.50 % is 2.2 %, and times the square root of 2 is 3.1 %.
+    # t(2) = 4.303 times an SD of 0.50% is 2.2%, and times the square root of 2 is 3.1%.
     assert "no gain below +3.1" in only(found(tmp_path, page("+2.6%", 19.59)), "noise").why
 
 

@@ -61,4 +61,4 @@ def test_above_is_certain_or_not_at_all() -> None:
 
 def test_numbers_are_printed_without_needless_digits() -> None:
     assert [plain(512.0), plain(27021.6743), plain(0.02759)] == ["512", "27021.67", "0.0276"]
-    assert [change(1.5), change(0.99991)] == ["+50.00 %", "-0.01 %"]
+    assert [change(1.5), change(0.99991)] == ["+50.00%", "-0.01%"]

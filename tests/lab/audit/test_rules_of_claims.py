@@ -103,7 +103,7 @@ def test_a_recommendation_without_a_comparison_is_held_to_the_stages(tmp_path: P
     text = study(*stages, summary="| Chunks | +20.0% |")
     assert table in text
     finding = only(found(tmp_path, text.replace(table, "")), "recommended")
-    assert "2. Chunks was better by +20.00 %" in finding.why
+    assert "2. Chunks was better by +20.00%" in finding.why
 
 
 def test_a_command_that_only_other_workloads_were_sent_is_a_note(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_loss_beside_a_gain_of_the_summary_is_noted(tmp_path: Path) -> None:
     loss = only(found(tmp_path, page(12.5)), "hidden-loss")
     assert (loss.says, loss.should_be, loss.note) == (
         "mean TPOT 12.50 ms",
-        "+25.00 %",
+        "+25.00%",
         True,
     )
     assert of(tmp_path, "hidden-loss", page(11)) == []
@@ -193,7 +193,7 @@ def test_a_change_that_the_title_leaves_out_counts_over_another_engine_too(tmp_p
         "2. Chunked Prefill", f"{SERVE} --enable-chunked-prefill --max-model-len 4096", 16.75
     )
     finding = only(found(tmp_path, study(engines, tuned)), "label")
-    assert "its +20.00 % over 1. Engine" in finding.why
+    assert "its +20.00% over 1. Engine" in finding.why
     assert "it changes --context-len 4096, too" in finding.why
     assert of(tmp_path, "label", study(engines, tuned.replace(" --max-model-len 4096", ""))) == []
 

@@ -22,7 +22,7 @@ def test_stages_below_a_section_of_each_engine_are_found_by_the_rows_about_them(
     )
     assert of(tmp_path, "gain", study(base, tuned, summary="| Chunks | +20.0% |")) == []
     wrong = only(found(tmp_path, study(base, tuned, summary="| Chunks | +21.0% |")), "gain")
-    assert wrong.should_be == "+20.00 %"
+    assert wrong.should_be == "+20.00%"
     assert "row-without-stage" not in rules(
         found(tmp_path, study(base, tuned, summary="| Chunks | +20.0% |"))
     )
@@ -37,7 +37,7 @@ def test_a_row_of_totals_is_the_best_by_the_first_and_no_stage(tmp_path: Path) -
     wrong = only(
         found(tmp_path, study(*stages, summary="| Total (vs Baseline) | +20.2% |")), "gain"
     )
-    assert wrong.should_be == "+20.00 %"
+    assert wrong.should_be == "+20.00%"
 
 
 def test_a_number_that_was_skipped_is_noted(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_best_that_was_measured_is_recommended_or_named(tmp_path: Path) -> N
     assert of(tmp_path, "recommended", study(*stages, best=f"{SERVE} --chunk 64")) == []
     missed = only(found(tmp_path, study(*stages)), "recommended")
     assert missed.note
-    assert "2. Chunks was better by +20.00 %" in missed.why
+    assert "2. Chunks was better by +20.00%" in missed.why
     unlike = only(found(tmp_path, study(*stages, best=f"{SERVE} --chunk 65")), "recommended")
     assert not unlike.note
     assert "from which it differs: --chunk 65" in unlike.why
@@ -148,7 +148,7 @@ def test_one_command_with_two_results_is_told_as_it_is(tmp_path: Path) -> None:
     )
     finding = only(found(tmp_path, study(*again)), "repeat")
     assert finding.note
-    assert "a difference of 4.29 %" in finding.why
+    assert "a difference of 4.29%" in finding.why
     assert of(tmp_path, "repeat", study(*again[:2], stage("3. Again", f"X=1 {SERVE}", 21))) == []
 
 
@@ -259,7 +259,7 @@ def test_a_gain_over_another_than_the_best_so_far_is_noted(tmp_path: Path) -> No
         found(tmp_path, study(stage("Engine", "--a=1", 20.1), f"### Seats\n\n{arms}{line}")),
         "reference",
     )
-    assert (finding.says, finding.should_be, finding.note) == ("50.00%", "+20.00 %", True)
+    assert (finding.says, finding.should_be, finding.note) == ("50.00%", "+20.00%", True)
 
 
 # -- what is announced

@@ -115,4 +115,4 @@ def test_a_change_of_a_row_is_that_over_the_first(tmp_path: Path) -> None:
     assert rules(found(tmp_path, text.format("+1%"))) == set()
     assert rules(found(tmp_path, text.format("-16%"))) == set()  # over the row above
     finding = only(found(tmp_path, text.format("+5%")), "percent")
-    assert (finding.says, finding.should_be) == ("+5%", "+1.00 %")
+    assert (finding.says, finding.should_be) == ("+5%", "+1.00%")

@@ -9,8 +9,8 @@ from loadgen.lab.study.report.answer import answer
 from tests.helpers.study_reports import STAGES, found, truth, written
 from tests.helpers.study_walks import Came
 
-SHARE = "CPU taken from the server: the client used 99.9% of the server's CPU time"
-LATE = "late sends: 20.0% of the requests late, limit 1% later than 5.000 ms"
+SHARE = "loadgen took CPU time from the server: the client used 99.9% of the server's CPU time"
+LATE = "requests sent late: 20.0% of the requests late, limit 1% later than 5.000 ms"
 
 
 def suspect(request: TrialRequest) -> Came:
@@ -26,13 +26,15 @@ def page(findings: Findings, tmp_path: Path) -> str:
 
 def test_a_gain_without_doubts_is_confirmed(tmp_path: Path) -> None:
     said = (
-        "FINISHED: winner quantization/fp8: +25.3% (+20.5% to +30.3%) over the baseline, confirmed "
-        "in fresh starts"
+        "WINNER: quantization/fp8 +25.3% (+20.5% to +30.3%) over the baseline, confirmed "
+        "in fresh starts | study finished"
     )
     assert answer(found()).text == said
     following = "adopt quantization/fp8: serve Qwen/Qwen3-8B-FP8"
     text = page(found(), tmp_path)
-    assert text.startswith("# Study small: total_tps_per_box on short; ")
+    assert text.startswith(
+        '# Study "small": metric total_tps_per_box, workload short, engines vllm, '
+    )
     assert f'\n\n!!! tip "{said}"\n\n**next:** {following}\n' in text
     lines = findings_text.as_text(found()).splitlines()
     assert lines[lines.index(said) + 1] == f"next: {following}"
@@ -43,12 +45,13 @@ def test_doubts_make_the_answer_suspect_and_are_counted(tmp_path: Path) -> None:
     findings = found(suspect)
     runs = sum(len(trial.runs) for trial in findings.trials)
     said = answer(findings)
-    assert said.text.startswith("SUSPECT: winner quantization/fp8: +25.")
-    doubt = f" | finished, but {runs} of {runs} runs are SUSPECT: {SHARE}"
+    assert said.text.startswith("WINNER: quantization/fp8 +25.")
+    check, _, seen = SHARE.partition(": ")
+    doubt = f" | study finished | all {runs} runs SUSPECT: {check} ({seen})"
     assert said.text.endswith(doubt)
     assert said.kind == "warning"
     assert said.text in page(findings, tmp_path)
-    assert said.next_step.startswith("adopt quantization/fp8, after a repeat on an idle machine: ")
+    assert said.next_step.startswith("repeat on an idle machine; then adopt quantization/fp8: ")
 
 
 def test_an_unfinished_study_has_no_doubts_yet(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ def test_an_unfinished_study_has_no_doubts_yet(tmp_path: Path) -> None:
 
 def test_no_gain_is_an_answer_too() -> None:
     alike = found(truth({}), stages=STAGES[:1])
-    assert answer(alike).text == "FINISHED: no arm was better than the baseline"
+    assert answer(alike).text == "NO WINNER: no arm was better than the baseline | study finished"
     assert answer(alike).next_step == "keep the baseline, or give the study other arms"
 
 

@@ -41,13 +41,14 @@ def concluded(findings: Findings) -> tuple[bool | None, str | None, str]:
 def test_a_finalist_that_fresh_starts_show_to_be_better_is_the_winner() -> None:
     confirmed, winner, line = concluded(found())
     assert (confirmed, winner) == (True, "seqs/fp8 64")
-    assert line.startswith("FINISHED: winner seqs/fp8 64: +25.0%")
+    assert line.startswith("WINNER: seqs/fp8 64 +25.0%")
 
 
 def test_study_without_a_finalist_has_no_conclusion() -> None:
     findings = found(lambda request: 1000.0)
     assert findings.finalist is None
-    assert concluded(findings) == (None, None, "FINISHED: no arm was better than the baseline")
+    line = "NO WINNER: no arm was better than the baseline | study finished"
+    assert concluded(findings) == (None, None, line)
 
 
 def test_a_finalist_is_the_best_so_far_until_its_confirmation_is_over() -> None:
@@ -65,7 +66,7 @@ def test_finalist_pruned_by_a_failed_part_is_not_confirmed() -> None:
     assert findings.finalist.verdict is Verdict.PRUNED
     confirmed, winner, line = concluded(findings)
     assert (confirmed, winner) == (False, None)
-    assert line.startswith("FINISHED: seqs/fp8 64 (pruned, ")
+    assert line.startswith("NO WINNER: gain of seqs/fp8 64 (pruned, ")
 
 
 def test_failed_confirmation_of_the_baseline_is_not_over() -> None:

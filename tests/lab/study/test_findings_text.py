@@ -41,13 +41,13 @@ def test_an_arm_is_told_with_its_gain_its_value_and_what_decided() -> None:
     assert (name, change) == ("fp8", "serve Qwen/Qwen3-8B-FP8")
     assert row.startswith("adopted, +25.0% (+24.")
     assert row.endswith("%), 5,002.5 tok/s in 2 starts")  # four fit into the box
-    assert answer(found).text.startswith("FINISHED: winner quantization/fp8: +25.0%")
+    assert answer(found).text.startswith("WINNER: quantization/fp8 +25.0%")
 
 
 def test_the_opening_has_the_metric_in_words_and_the_load() -> None:
     lines = findings_text.as_text(walked(study(QUANTIZED), gained)).splitlines()
     opening = " ".join(line.strip() for line in lines[: lines.index("")])
-    assert ": input and output tokens/s, of as many servers as the box holds; more is" in opening
+    assert ": input and output tokens/s of all servers that fit on the machine; more is" in opening
     assert re.search(r" Load of short: \d+ requests, \d+ tokens in and \d+ out, \S", opening)
 
 
@@ -57,7 +57,7 @@ def test_noise_is_told_before_a_stage() -> None:
     )
     text = findings_text.as_text(found)
     # Of ln 1, ln 1.01, ln 1.02.
-    assert "noise 0.99%, the standard deviation of one start (2 df)" in text
+    assert "noise 0.99%, the standard deviation of one start (2 degrees of freedom)" in text
     assert "effects of " in text
 
 
@@ -74,7 +74,7 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
 
 def test_study_without_a_better_arm_says_so() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda request: 1000.0)
-    assert answer(found).text == "FINISHED: no arm was better than the baseline"
+    assert answer(found).text == "NO WINNER: no arm was better than the baseline | study finished"
     assert study_runs.code(found) == exit_codes.DONE
 
 
@@ -85,8 +85,8 @@ def test_a_winner_that_fails_in_fresh_starts_was_not_confirmed() -> None:
 
     said = answer(walked(study(QUANTIZED, **TWICE), came))
     assert said.text == (
-        "FINISHED: quantization/fp8 (failed, oom_load: no memory): gain not confirmed in fresh "
-        "starts"
+        "NO WINNER: gain of quantization/fp8 (failed, oom_load: no memory) not confirmed in fresh "
+        "starts | study finished"
     )
     assert said.next_step == "keep the baseline"
 
@@ -96,8 +96,8 @@ def test_infeasible_study_names_the_closest_arm_and_exit_code() -> None:
     found = walked(study(QUANTIZED, objective=objective, **TWICE), limited)
     text = findings_text.as_text(found)
     assert (
-        "\nFINISHED: no arm met the limits of the study; the closest is quantization/fp8 "
-        "(ttft_p99<500ms is 550 ms)\n" in text
+        "\nNO WINNER: no arm met the limits of the study; the closest is quantization/fp8 "
+        "(ttft_p99<500ms is 550 ms) | study finished\n" in text
     )
     assert "no arm was better" not in text
     assert study_runs.code(found) == exit_codes.NOTHING_FEASIBLE

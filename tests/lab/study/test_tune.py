@@ -26,8 +26,8 @@ Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
   on          a box, 4 devices, according to the file; a run compares it with NVML or npu-smi
   note        never started by loadgen's own tests: vllm on a GPU, sglang, trtllm; commands follow
               the engines' sources
-  objective   total_tps_per_box on short, more is better: input and output tokens/s, of as many
-              servers as the box holds
+  objective   total_tps_per_box on short, more is better: input and output tokens/s of all servers
+              that fit on the machine
   as long as  99.0% of requests succeed
   better is   1.0% or more with 95.0% confidence, in 2 to 7 starts of each arm, in blocks whose
               order seed 0 draws

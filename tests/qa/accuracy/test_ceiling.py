@@ -30,7 +30,7 @@ def lateness(run: Run) -> str:
     if any(
         check.ok is False
         for check in run.result.checks
-        if check.name in ("late sends", "rate off schedule")
+        if check.name in ("requests sent late", "rate off schedule")
     ):
         return "not sent on time"
     return "the server fell behind" if np.median(run.server_late_ns) > PLAN["gap_ms"] * 1e6 else ""

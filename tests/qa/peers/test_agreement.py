@@ -108,7 +108,7 @@ def test_times_from_due_are_made_of_what_each_tells() -> None:
 
 
 def test_verdict_has_what_was_measured_of_each_check_that_decided_it() -> None:
-    failed = {"name": "late sends", "ok": False, "counts": True, "value": "2.5% late"}
+    failed = {"name": "requests sent late", "ok": False, "counts": True, "value": "2.5% late"}
     note = failed | {"name": "too few for percentiles", "counts": False}
     own = {"verdict": "SUSPECT", "checks": [failed, note, failed | {"ok": True}]}
-    assert verdict_text(own) == "SUSPECT (late sends: 2.5% late)"
+    assert verdict_text(own) == "SUSPECT (requests sent late: 2.5% late)"

@@ -90,7 +90,7 @@ def test_client_at_most_is_of_the_clock_of_the_run() -> None:
     ("finding", "complete"),
     [
         (LATE, True),
-        (Finding("late sends", "5% late", "1% later than 5 ms", ""), False),
+        (Finding("requests sent late", "5% late", "1% later than 5 ms", ""), False),
         (Finding("provenance", "unknown", "known", "name it"), False),
     ],
 )

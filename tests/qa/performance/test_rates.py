@@ -45,7 +45,7 @@ def test_a_rate_is_valid_only_where_every_round_was() -> None:
         ran(2_000, "VALID"),
         ran(2_000, "VALID"),
         ran(5_000, "VALID"),
-        ran(5_000, "SUSPECT", "CPU taken by others"),
+        ran(5_000, "SUSPECT", "other programs used the CPU"),
         ran(10_000, "INVALID", LATE, "load not sent"),
         ran(10_000, "SUSPECT", LATE),
     ]
@@ -55,6 +55,6 @@ def test_a_rate_is_valid_only_where_every_round_was() -> None:
     rows = {row[0]: row[2] for row in cells_of(text)}
     assert rows == {
         "2,000": "2 VALID",
-        "5,000": "1 VALID, 1 SUSPECT, CPU taken by others",
+        "5,000": "1 VALID, 1 SUSPECT, other programs used the CPU",
         "10,000": f"1 INVALID, 1 SUSPECT, {LATE}, load not sent",
     }

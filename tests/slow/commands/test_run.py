@@ -80,7 +80,7 @@ def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
     assert own["tokens"]["output_counted_by"] == "usage"
     assert own["tokens"]["input_as_planned"] == 200
     assert "Serving Benchmark Result" in done.stderr
-    assert done.stderr.splitlines()[-1].endswith(" | simulated engine")
+    assert done.stderr.splitlines()[-1].endswith(" | SIMULATED, not a real server")
 
 
 def test_saved_result_is_rendered_identically(tmp_path: Path) -> None:
@@ -362,7 +362,10 @@ def test_run_without_success_exits_5() -> None:
     result = json.loads(done.stdout)
     assert result["completed"] == 0
     assert result["mean_ttft_ms"] is None
-    assert "FAILED: 3 of 3 requests failed (timeout: 3) | simulated engine\n" in done.stderr
+    assert (
+        "FAILED: 3 of 3 requests failed (timeout: 3) | SIMULATED, not a real server\n"
+        in done.stderr
+    )
     assert "\nnext: raise --timeout, or lower the load\n" in done.stderr
 
 

@@ -83,7 +83,7 @@ class Told:
 
 
 # The answer, what to do, and what the server says.
-FAILED = ("^FAILED: ", "^next: ", r"^[\w()]+: request 0,")
+FAILED = ("^FAILED: ", "^next: ", r"^[\w() ]+: first seen at request 0")
 MISTAKES = (
     Mistake("No command", "loadgen --rate 10"),
     Mistake("The command of `vllm bench serve`", "loadgen bench serve --num-prompts 10"),

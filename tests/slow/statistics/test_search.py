@@ -221,7 +221,7 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(
     at = levels(bench, tmp_path, "ttft_p90<500ms", min_requests=100, length_s=0)
     await at.run_level(50.0)
     assert [(point.run.met(), point.why) for point in at.runs] == [
-        (None, "too short for requests of 10 s"),
+        (None, "was too short (a request took 10 s)"),
         (True, None),
     ]
     counts = [asked.num_prompts for asked in bench.asked]
@@ -256,7 +256,7 @@ async def test_the_last_run_may_turn_out_too_short_which_is_noted(tmp_path: Path
         bounds=SearchBounds(max_runs=1),
     )
     assert (await searched(at, 50.0)).tried == ((50.0, None),)
-    assert at.notes == ["at 50 req/s a run is too short for requests of 10 s"]
+    assert at.notes == ["at 50 req/s a run was too short (a request took 10 s)"]
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ async def test_a_run_that_cannot_be_made_longer_is_noted(
     bench = Bench(lambda: long_answers(20))
     ended = await found(bench, tmp_path, start=9.9, burstiness=math.inf)
     assert ended.notes[0].startswith("at 9.9")
-    assert ended.notes[0].endswith("req/s a run is too short for requests of 20 s")
+    assert ended.notes[0].endswith("req/s a run was too short (a request took 20 s)")
 
 
 async def test_where_no_rate_is_good_enough_there_is_none(tmp_path: Path) -> None:

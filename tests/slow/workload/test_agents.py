@@ -46,7 +46,7 @@ class Graphs:
 
 def carry_out(graphs: Graphs, url: str, records: Path) -> dict[str, Any]:
     """Send all graphs, check every wait by the records and the server's clock, and return the
-    check of late sends.
+    check of requests sent late.
     """
     Truth.forget(url)
     settings = loadgen.RunSettings(
@@ -73,7 +73,7 @@ def carry_out(graphs: Graphs, url: str, records: Path) -> dict[str, Any]:
             assert arrived[number] > max(ended[one] for one in before) + prompt.think_ns
     assert edges > 800
     checks = {check["name"]: check for check in result.data["loadgen"]["checks"]}
-    late: dict[str, Any] = checks["late sends"]
+    late: dict[str, Any] = checks["requests sent late"]
     return late
 
 

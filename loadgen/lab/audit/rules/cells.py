@@ -142,7 +142,7 @@ def _wrong(
     if abs(2 - printed.ratio.value - inverse.value) <= printed.ratio.high - printed.ratio.value:
         why += (
             f"; {printed.text} is the inverse ratio, {_said(before)} / {_said(after)} - 1, "
-            "with another sign"
+            "with the sign reversed"
         )
     return study.finding(
         printed.at, "percent", printed.text, should_be, why, weight=off(printed.ratio, ratio)
@@ -190,8 +190,8 @@ def success_rates(study: PublishedStudy) -> Findings:
         )
         share = ok * 100 / requests
         if printed.number.differs(share):
-            why = f"{row.name}: {ok} / {plain(requests)} = {share} %"
-            yield study.finding(printed.at, "success-rate", f"{printed.text} %", f"{share} %", why)
+            why = f"{row.name}: {ok} / {plain(requests)} = {share}%"
+            yield study.finding(printed.at, "success-rate", f"{printed.text}%", f"{share}%", why)
 
 
 def latencies(study: PublishedStudy) -> Findings:

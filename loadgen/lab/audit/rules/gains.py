@@ -263,7 +263,7 @@ def noise(study: PublishedStudy) -> Findings:
         if total and (total.change is None or total.change.ratio.value > 1) and 1 < ratio < least:
             why = (
                 f"{row.name}: {sum(map(len, values))} arms are of {kinds_of}, and differ within by "
-                f"SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below "
+                f"SD {100 * within.sd:.2f}% (df {within.df}): one run each shows no gain below "
                 f"{change(least)}, and this is {change(ratio)}"
             )
             says, at = (

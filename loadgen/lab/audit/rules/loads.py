@@ -38,7 +38,7 @@ def asked(study: PublishedStudy) -> Findings:
                 should_be = plain(ok.value * length)
                 off = 1 - share
                 why = (
-                    f"{100 * share:.1f} % of {ok} x {length}: replies ended early, and arms did "
+                    f"{100 * share:.1f}% of {ok} x {length}: replies ended early, and arms did "
                     "not do the same work"
                 )
             elif length is None and first.result["ok"] == ok and excess > MAX_MISSING:
@@ -177,7 +177,7 @@ def failures(study: PublishedStudy) -> Findings:
 
 
 def _failed(study: PublishedStudy, arm: PublishedArm, ok: float, sent: float) -> Finding:
-    why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f} % of the requests succeeded"
+    why = f"{plain(ok)} / {plain(sent)} = {100 * ok / sent:.1f}% of the requests succeeded"
     whole = [candidate for candidate in study.tried if candidate.result["ok"].value == sent]
     prompts = [candidate.result.per_request() for candidate in (arm, *whole[:1])]
     if (

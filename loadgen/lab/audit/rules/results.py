@@ -116,7 +116,7 @@ def summaries(study: PublishedStudy) -> Findings:
         first, second = (x, y) if texts["first"] == texts["a"] else (y, x)
         sign = -1 if texts["way"] == "slower" else 1
         yield from _claim(study, line, "gap", (first - second) * sign, " tok/s")
-        yield from _claim(study, line, "share", (first / second - 1) * (100 * sign), " %")
+        yield from _claim(study, line, "share", (first / second - 1) * (100 * sign), "%")
         yield from _of_tokens(study, line, first, second)
         if texts["turn"] is None:
             continue
@@ -124,7 +124,7 @@ def summaries(study: PublishedStudy) -> Findings:
         ty = Number.printed(texts["ty"])
         sign = 1 if texts["turn"] == "reduced" else -1
         yield from _claim(study, line, "tgap", (ty - tx) * sign, " ms")
-        yield from _claim(study, line, "tshare", (ty - tx) / ty * (100 * sign), " %")
+        yield from _claim(study, line, "tshare", (ty - tx) / ty * (100 * sign), "%")
         yield from _reversed(study, line, x, y)
 
 
@@ -142,8 +142,8 @@ def _of_tokens(
     wrong = abs(Number.printed(line["share"]).value - share.value) / 100
     if wrong > 2 * RATE_ERROR * ratio.value:
         why = f"tokens / duration are {first_rate} and {second_rate} tok/s"
-        says = f"{line['share']} %"
-        should_be = f"{share} %"
+        says = f"{line['share']}%"
+        should_be = f"{share}%"
         yield study.finding(
             line.start("share"), "percent-of-rates", says, should_be, why, "rates", wrong
         )
@@ -183,7 +183,7 @@ def _reversed(study: PublishedStudy, line: re.Match[str], x: Number, y: Number) 
             f"(E2EL - TTFT) / (tokens - 1) is {first_ms} ms for {line['a']}, {second_ms} for "
             f"{line['b']}: the opposite"
         )
-        says = f"TPOT {line['turn']} by {line['tshare']} %"
+        says = f"TPOT {line['turn']} by {line['tshare']}%"
         weight = 10 + abs(ratio - 1)
         yield study.finding(
             line.start("tgap"), "summary-line", says, change(ratio), why, "decoding", weight

@@ -153,7 +153,7 @@ def itl(result: Published) -> Findings:
         high = result["p99_itl_ms"]
         if high.value > 0 and mean.above(high * MIN_STALL_FACTOR):
             share = 100 * (1 - high.value / mean.value)
-            why = f"P99 ITL is {high} ms: 1 % of the gaps hold {share:.0f} % of the time or more"
+            why = f"P99 ITL is {high} ms: 1% of the gaps hold {share:.0f}% of the time or more"
             yield Finding(
                 where, "itl-stalled", says, "", why, True, "stalls", mean.value / high.value
             )

@@ -237,7 +237,7 @@ def repeats(study: PublishedStudy) -> Findings:
                 weight = abs(gain.value - 1)
                 why = (
                     f"{first.name} ({first.where}) has {_judged(study, first)} with the same "
-                    f"printed command: a difference of {plain(100 * weight)} % that no setting "
+                    f"printed command: a difference of {plain(100 * weight)}% that no setting "
                     "explains"
                 )
                 says = f"{later.name}: {_judged(study, later)}"

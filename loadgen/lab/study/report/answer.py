@@ -3,36 +3,39 @@
 import itertools
 from collections import Counter
 
+from loadgen.checks import Verdict
 from loadgen.config.target import SIMULATOR
 from loadgen.document import Answer, Colour
-from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict
+from loadgen.lab.study.execute.arm_result import ArmResult, Difference
+from loadgen.lab.study.execute.arm_result import Verdict as ArmVerdict
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.lab.study.report.arm_text import changed_parameters
 from loadgen.lab.study.spec.study import Study
 from loadgen.report.run_state import MAX_NAMED
+from loadgen.report.sections import next_step
+from loadgen.report.summary_line import SIMULATED
 from loadgen.util.number_format import first_of
 
 REMEDIES = {
     NOT_YET: "`loadgen tune run` resumes it",
     BUDGET: "raise `budget` in the study, and run `loadgen tune run` again",
 }
+FINISHED, NO_WINNER = "FINISHED", "NO WINNER"
 NEW_STORE = "correct what failed, and run the study in another store (`--store`)"
 
 
 def answer(findings: Findings) -> Answer:
-    """Return the answer of a study, the state first; an unfinished one has no doubts yet."""
+    """Return the answer of a study, what was found first; an unfinished one has no doubts yet."""
     simulated = SIMULATOR in findings.study.engines
     if findings.open:
         parts = [(f"NOT FINISHED: {findings.open}", Colour.YELLOW)]
     else:
-        colour, outcome = _outcome(findings)
+        word, colour, outcome = _outcome(findings)
+        parts = [(f"{word}: {outcome}", colour)]
+        parts += [] if word == FINISHED else [("study finished", Colour.NONE)]
         doubt = _doubt(findings)
-        state = "SUSPECT" if doubt else "FINISHED"
-        parts = [
-            (f"{state}: {outcome}", colour if colour is Colour.RED or not doubt else Colour.YELLOW)
-        ]
         parts += [(doubt, Colour.YELLOW)] if doubt else []
-    parts += [("simulated engine", Colour.NONE)] if simulated else []
+    parts += [(SIMULATED, Colour.NONE)] if simulated else []
     return Answer(tuple(parts), after_study(findings), simulated)
 
 
@@ -48,22 +51,34 @@ def gain_text(arm: ArmResult, study: Study) -> str:
 def _doubt(findings: Findings) -> str:
     """Say how many runs are SUSPECT, and their most frequent reason; empty if none is."""
     runs = list(itertools.chain.from_iterable(trial.runs.values() for trial in findings.trials))
-    doubtful = [run for run in runs if run.findings.verdict == "SUSPECT"]
+    doubtful = [run for run in runs if run.findings.verdict == Verdict.SUSPECT]
     if not doubtful:
         return ""
     # The name of a check is before the colon, its value after it.
     reasons = [reason for run in doubtful for reason in run.findings.reasons]
     names = Counter(reason.partition(":")[0] for reason in reasons)
-    frequent = names.most_common(1)[0][0] if names else ""
-    first = next((reason for reason in reasons if reason.partition(":")[0] == frequent), "")
-    why = f": {first.partition(', limit ')[0]}" if first else ""
-    return f"finished, but {len(doubtful)} of {len(runs)} runs are SUSPECT{why}"
+    count = f"{len(doubtful)} of {len(runs)} runs"
+    text = f"{f'all {len(runs)} runs' if len(doubtful) == len(runs) else count} SUSPECT"
+    if not names:
+        return text
+    frequent = names.most_common(1)[0][0]
+    first = next(reason for reason in reasons if reason.partition(":")[0] == frequent)
+    seen = first.removeprefix(f"{frequent}: ").partition(", limit ")[0].partition(": ")[0]
+    return f"{text}: {frequent} ({seen})"
 
 
 def after_study(findings: Findings) -> str:
     """Say what to do after a study, or to go on with it, in one sentence."""
     if findings.open:
         return REMEDIES.get(findings.open, NEW_STORE)
+    runs = [run for trial in findings.trials for run in trial.runs.values()]
+    doubtful = [run.findings for run in runs if run.findings.verdict == Verdict.SUSPECT]
+    names = {reason.partition(":")[0] for each in doubtful for reason in each.reasons}
+    verdict = Verdict.SUSPECT if doubtful else Verdict.VALID
+    return next_step.once_valid(_of_valid_runs(findings), names, verdict)
+
+
+def _of_valid_runs(findings: Findings) -> str:
     if findings.nothing_feasible:
         return "loosen the limits of the study, or give it other arms"
     if findings.published:
@@ -73,39 +88,48 @@ def after_study(findings: Findings) -> str:
     rival, last = findings.finalist, findings.confirmation
     if rival is None or last is None:
         return f"keep the baseline, or give the study other arms{also}"
-    if rival.verdict is Verdict.NOT_SIGNIFICANT:
+    if rival.verdict is ArmVerdict.NOT_SIGNIFICANT:
         return f"keep the baseline, or allow more starts (`decision.repeats` in the study){also}"
     if not findings.confirmed:
         return f"keep the baseline{also}"
     baseline = last.arm(last.reference).planned
     change = changed_parameters(rival.planned, baseline)
-    after = ", after a repeat on an idle machine" if _doubt(findings) else ""
-    return f"adopt {rival.name}{after}: {change}{also}"
+    return f"adopt {rival.name}: {change}{also}"
 
 
-def _outcome(findings: Findings) -> tuple[Colour, str]:
+def _outcome(findings: Findings) -> tuple[str, Colour, str]:
+    """Return a word for what was found, its colour, and the finding."""
     study, rival = findings.study, findings.finalist
     if findings.nothing_feasible:
-        return Colour.RED, f"no arm met the limits of the study{_closest(findings)}"
-    if rival is not None and rival.verdict is Verdict.AUTHORS_CHOICE:
-        return Colour.YELLOW, f"{rival.name}: chosen by the author, not confirmed"
+        return NO_WINNER, Colour.RED, f"no arm met the limits of the study{_closest(findings)}"
+    if rival is not None and rival.verdict is ArmVerdict.AUTHORS_CHOICE:
+        return FINISHED, Colour.YELLOW, f"{rival.name}: chosen by the author, not confirmed"
     if rival is not None and findings.published:
         why = ", ".join(filter(None, (rival.verdict, rival.why)))
         chosen = f"{rival.name} ({why})"
-        return Colour.YELLOW, f"{chosen}: the author's choice is not allowed by its results"
+        return (
+            FINISHED,
+            Colour.YELLOW,
+            f"{chosen}: the author's choice is not allowed by its results",
+        )
     if rival is not None:
         gain = gain_text(rival, study)
         if findings.confirmed:
-            over = f": {gain} over the baseline" if gain else ""
-            return Colour.GREEN, f"winner {rival.name}{over}, confirmed in fresh starts"
+            over = f" {gain} over the baseline" if gain else ""
+            return "WINNER", Colour.GREEN, f"{rival.name}{over}, confirmed in fresh starts"
         what = gain or ", ".join(filter(None, (rival.verdict, rival.why)))
-        return Colour.YELLOW, f"{rival.name} ({what}): gain not confirmed in fresh starts"
+        not_confirmed = f"gain of {rival.name} ({what}) not confirmed in fresh starts"
+        return NO_WINNER, Colour.YELLOW, not_confirmed
     if findings.published:
-        return Colour.NONE, "no published result is of an arm that the study expects to win"
+        return (
+            FINISHED,
+            Colour.NONE,
+            "no published result is of an arm that the study expects to win",
+        )
     arms = itertools.chain.from_iterable(step.arms for step in findings.steps)
     if any(arm.comparison is not None for arm in arms):
-        return Colour.NONE, "no arm was better than the baseline"
-    return Colour.YELLOW, "no arm was compared with the baseline"
+        return NO_WINNER, Colour.NONE, "no arm was better than the baseline"
+    return NO_WINNER, Colour.YELLOW, "no arm was compared with the baseline"
 
 
 def _closest(findings: Findings) -> str:

@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings, public
@@ -69,15 +69,23 @@ def parameters(planned: PlannedArm) -> Code:
 
 
 def changed_parameters(planned: PlannedArm, reference: PlannedArm) -> str:
-    """Say what has to change to serve an arm in place of another: "set `--max-num-seqs 64`"."""
+    """Say what has to change to serve an arm in place of another: "set `--max-num-seqs 64`
+    (was 32)"."""
     after, before = _parameter_lines(planned), _parameter_lines(reference)
     names = {line.split()[0] for line in after}
-    changed = [f"`{line}`" for line in after if line not in before]
+    changed = [f"`{line}`{_former(line, before)}" for line in after if line not in before]
     dropped = [f"`{line}`" for line in before if line.split()[0] not in names]
     parts = [f"serve {planned.model}"] if planned.model != reference.model else []
     parts += [f"set {' '.join(changed)}"] if changed else []
     parts += [f"leave out {' '.join(dropped)}"] if dropped else []
     return ", ".join(parts)
+
+
+def _former(line: str, before: Sequence[str]) -> str:
+    """Write the value that a parameter had; empty if it had none, or several."""
+    name, _, value = line.partition(" ")
+    former = [old.partition(" ")[2] for old in before if old.split()[0] == name]
+    return f" (was {former[0]})" if value and len(former) == 1 and former[0] else ""
 
 
 def _parameter_lines(planned: PlannedArm) -> list[str]:

@@ -52,9 +52,9 @@ def as_text(findings: Findings, screen: Screen = PLAIN) -> str:
 def title(study: Study) -> str:
     """Name a study: by the title of its report, else with its metric, workload and engines."""
     objective = study.objective
-    engines = ", ".join(study.engines)
-    metric = f"{objective.metric} on {objective.workload}"
-    return study.report.title or f"Study {study.name}: {metric}; {engines}"
+    engines = f"engine{'s' if len(study.engines) > 1 else ''} {', '.join(study.engines)}"
+    what = f"metric {objective.metric}, workload {objective.workload}, {engines}"
+    return study.report.title or f'Study "{study.name}": {what}'
 
 
 def about(study: Study) -> str:
@@ -106,12 +106,12 @@ def noise_lines(step: StepResult) -> Iterator[str]:
     if step.noise is not None and not math.isnan(step.noise.sd):
         yield (
             f"noise {percent(step.noise.sd, 2)}, the standard deviation of one start "
-            f"({step.noise.df} df)"
+            f"({plural(step.noise.df, 'degree')} of freedom)"
         )
     if step.round_noise is not None:
         yield (
             f"noise {percent(step.round_noise.sd, 2)} of one round in a start "
-            f"({step.round_noise.df} df)"
+            f"({plural(step.round_noise.df, 'degree')} of freedom)"
         )
     if step.least_effect is not None:
         yield (

@@ -60,7 +60,7 @@ class Metric:
 
 METRICS: dict[MetricName, Metric] = {
     "total_tps_per_box": Metric(
-        "input and output tokens/s, of as many servers as the box holds", "tok/s", True
+        "input and output tokens/s of all servers that fit on the machine", "tok/s", True
     ),
     "output_tps_per_gpu": Metric("output tokens/s of each accelerator", "tok/s per device", True),
     "goodput": Metric("the highest rate at which the SLO is met, requests/s", "req/s", True),
