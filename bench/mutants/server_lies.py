@@ -39,6 +39,20 @@ SERVER_LIES = (
         Test("tests/lab/study/test_store.py::test_budget_ends_a_start_that_never_does"),
     ),
     Mutant(
+        "keep a confirmation of a winner that added arms may replace",
+        (
+            Edit(
+                "loadgen/lab/study/execute/conductor.py",
+                "        store.set_aside(CONFIRMATION)",
+                "        pass",
+            ),
+        ),
+        Test(
+            "tests/lab/study/test_store.py::"
+            "test_a_study_that_is_over_goes_on_with_added_arms_and_stages"
+        ),
+    ),
+    Mutant(
         "overlook programs beside a server on this machine",
         (
             Edit(
