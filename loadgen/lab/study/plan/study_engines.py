@@ -262,8 +262,11 @@ def _place(study: Study, spec: ArmSpec, name: str) -> Place:
     if name == "host":
         return ("engines", spec.engine, name)
     for change in reversed(spec.changes):
-        if name in change.knobs or (name in OF_ARMS and getattr(change, name) is not None):
-            deep = spec.at[-1] in ("grid", "joint", "expect") or name in OF_ARMS
+        swept = spec.at[-1] in ("grid", "joint", "expect")
+        flags = [flag.partition(" ")[0] for flag in change.raw] if swept else []
+        of_arm = name in OF_ARMS and getattr(change, name) is not None
+        if name in change.knobs or name in flags or of_arm:
+            deep = swept or of_arm
             return (*spec.at, name) if deep else (*spec.at, "knobs", name)
     if name in study.baseline.knobs and spec.knobs.get(name) == study.baseline.knobs[name]:
         return ("baseline", "knobs", name)
