@@ -39,6 +39,20 @@ SERVER_LIES = (
         Test("tests/lab/study/test_store.py::test_budget_ends_a_start_that_never_does"),
     ),
     Mutant(
+        "go on with a study that can decide nothing",
+        (
+            Edit(
+                "loadgen/lab/study/execute/walk.py",
+                "least_effect <= MAX_LEAST_EFFECT",
+                "True",
+            ),
+        ),
+        Test(
+            "tests/lab/study/test_walk.py::"
+            "test_a_study_that_can_detect_only_effects_above_a_half_ends_and_says_so"
+        ),
+    ),
+    Mutant(
         "keep a confirmation of a winner that added arms may replace",
         (
             Edit(

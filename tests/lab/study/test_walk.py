@@ -19,6 +19,20 @@ DETERMINISTIC = Failure("oom_kv", "No available memory for the cache blocks", tr
 PASSING = Failure("killed", "a worker died", transient=True)
 
 
+# -- whether anything can be decided
+
+
+@pytest.mark.parametrize("stage", [QUANTIZED, SEQS])
+def test_a_study_that_can_detect_only_effects_above_a_half_ends_and_says_so(stage: Any) -> None:
+    starts = {0: 1000.0, 1: 1100.0, 2: 1300.0}
+    found = walked(study(stage, **REPEATS), lambda request: starts[request.block])
+    assert [step.step.name for step in found.steps] == ["noise"]
+    assert found.open.startswith(
+        f"{stage['name']}: starts of the same arm differ by 13.3%, so only effects of "
+    )
+    assert found.open.endswith("; use longer workloads, a quieter machine or more repeats")
+
+
 # -- who wins
 
 

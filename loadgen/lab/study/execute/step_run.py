@@ -46,6 +46,7 @@ class StepRun:
         base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
 
     Attributes:
+        least_effect: Smallest effect, a share, that the step can detect; None: unknown.
         over: Whether the step has ended.
         broken: Why the reference cannot be measured; empty if it can.
         arms_ahead: Names of the arms that the running block starts after the one that is started
@@ -73,6 +74,12 @@ class StepRun:
         decision = study.decision
         self._plan = group_sequential.Plan(
             decision.min_effect, decision.confidence, step.min_starts, step.max_starts
+        )
+        rivals = max(1, len(self._arms) - 1)
+        self.least_effect = (
+            group_sequential.detectable_effect(noise_before, rivals, self._plan)
+            if noise_before
+            else None
         )
         self.over = False
         self.broken = ""
@@ -118,8 +125,6 @@ class StepRun:
         """
         open_ = "" if self.over else open_
         arms = sorted(self._arms.values(), key=lambda arm: arm.name != self._base)
-        rivals = max(1, len(arms) - 1)
-        noise = self._noise_before
         return StepResult(
             step=self.step,
             arms=tuple(
@@ -130,9 +135,7 @@ class StepRun:
             won=tuple(arm.name for arm in self._winners()) if self.over else (),
             noise=self._noise(),
             round_noise=self._round_noise(),
-            least_effect=group_sequential.detectable_effect(noise, rivals, self._plan)
-            if noise
-            else None,
+            least_effect=self.least_effect,
             open=open_,
         )
 
