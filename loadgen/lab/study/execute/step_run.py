@@ -14,8 +14,8 @@ from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, same_config
 from loadgen.lab.study.execute.disturbance import attempts, disturbance
 from loadgen.lab.study.execute.findings import StepResult
 from loadgen.lab.study.execute.score import count_trial, gain, objective_value
-from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
-from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
+from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, usable_answers
+from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, PlannedArm, Step
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
@@ -176,10 +176,10 @@ class StepRun:
                 self._reference_unmeasured = len(arm.values) == len(before.values)
                 arm = replace(arm, verdict=Verdict.REFERENCE)
             self._arms[name] = arm
-            if self.step.kind == NOISE:
-                self._break(
-                    self._gate.baseline_unusable_reason(first_answers(self._reference.trials))
-                )
+            answers = usable_answers(self._reference.trials)
+            asks_again = answers is not None and answers.unjudged and block + 1 < NOISE_STARTS
+            if self.step.kind == NOISE and not asks_again:
+                self._break(self._gate.baseline_unusable_reason(answers))
             return
         if name == self._base:
             self._break(str(failure))
@@ -299,6 +299,11 @@ class StepRun:
                 if arm.feasible and arm.verdict in _COMPARABLE:
                     reason = f"it meets limits that {self._base} misses"
                     self._update(arm.name, verdict=Verdict.BETTER, reason=reason)
+        for arm in self._rivals():
+            if arm.verdict is Verdict.BETTER and self._gate.leaves_open(
+                arm.planned.spec, arm.trials
+            ):
+                self._update(arm.name, verdict=Verdict.NOT_JUDGED)
         for arm in self._winners():
             self._update(arm.name, verdict=Verdict.ADOPTED)
 

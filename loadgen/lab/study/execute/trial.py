@@ -99,12 +99,19 @@ class Answers:
         right: Whether each question was answered right; False if it got no answer.
         wrong: A few wrong answers: `question`, a right `answer`, and what the server `said`.
         trouble: Why the answers cannot be used; empty if they can.
+        late: Indices of the questions that got no answer in time, which says nothing of the answer.
     """
 
     questions: str
     right: tuple[bool, ...]
     wrong: tuple[Mapping[str, str], ...] = ()
     trouble: str = ""
+    late: tuple[int, ...] = ()
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether too many answers did not come in time to judge the server by them."""
+        return bool(self.trouble and self.late)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with `right` as a string of 0 and 1."""
@@ -113,13 +120,15 @@ class Answers:
             "right": "".join("01"[right] for right in self.right),
             "wrong": list(self.wrong),
             "trouble": self.trouble,
+            "late": list(self.late),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read the JSON form that `to_dict` returns."""
         right = tuple(digit == "1" for digit in data["right"])
-        return cls(data["questions"], right, tuple(data["wrong"]), data["trouble"])
+        late = tuple(data.get("late", ()))  # stores of before have none
+        return cls(data["questions"], right, tuple(data["wrong"]), data["trouble"], late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +162,13 @@ class Trial:
     answers: Answers | None = None
 
 
-def first_answers(trials: Iterable[Trial]) -> Answers | None:
-    """Return the answers of the first trial that has some; None if none has."""
-    return next((trial.answers for trial in trials if trial.answers is not None), None)
+def usable_answers(trials: Iterable[Trial]) -> Answers | None:
+    """Return the first answers that can be judged, else the last that cannot; None if there are
+    none.
+    """
+    answers = [trial.answers for trial in trials if trial.answers is not None]
+    judged = (part for part in answers if not part.unjudged)
+    return next(judged, answers[-1] if answers else None)
 
 
 def now() -> str:

@@ -19,7 +19,7 @@ from loadgen.lab.study.execute.disturbance import attempts
 from loadgen.lab.study.execute.findings import Findings, StepResult
 from loadgen.lab.study.execute.score import count_trial, gain
 from loadgen.lab.study.execute.step_run import Assignments, StepRun
-from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
+from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, usable_answers
 from loadgen.lab.study.plan.plan import PlannedArm, Step
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec.stages import Categorical, IntRange, Joint, Log2Range
@@ -102,7 +102,7 @@ class Walk:
 
     def _run(self) -> Generator[TrialRequest, Trial, None]:
         yield from self._run_step(self._planner.noise())
-        self._base_answers = first_answers(self._done[0].arms[0].trials)
+        self._base_answers = usable_answers(self._done[0].arms[0].trials)
         if self.broken:
             return
         for number, stage in enumerate(self.study.stages):
