@@ -384,6 +384,48 @@ def test_a_server_is_no_wider_than_its_devices() -> None:
     )
 
 
+def test_accelerators_of_an_arm_are_those_of_its_groups_copies_and_replicas() -> None:
+    arms = {
+        "wide": {"knobs": {"tensor_parallel": 2, "pipeline_parallel": 2}},
+        "copied": {"knobs": {"tensor_parallel": 2, "data_parallel": 2}},
+        "attention": {"knobs": {"tensor_parallel": 2, "attention_data_parallel": 2}},
+        "flag": {
+            "engine": "sglang",
+            "knobs": {"tensor_parallel": 2, "data_parallel": 2},
+            "raw": ["--enable-dp-attention"],
+        },
+        "two": {"replicas": 2, "devices": ["0", "1"]},
+    }
+    made = step({"name": "widths", "choice": arms})
+    assert {arm.name: arm.spec.devices_used(8) for arm in made.arms} == {
+        "baseline": 1,
+        "wide": 4,
+        "copied": 4,
+        "attention": 2,
+        "flag": 2,
+        "two": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("metric", "counts"),
+    [
+        ("total_tps_per_box", "counts as many servers as the box holds"),
+        ("output_tps_per_gpu", "is that of each device"),
+        ("e2e_p50", "does not count them, so more may win"),
+    ],
+)
+def test_a_stage_whose_arms_use_different_numbers_of_devices_says_so(
+    metric: str, counts: str
+) -> None:
+    wider = {"name": "width", "grid": {"tensor_parallel": [2, 4]}}
+    objective = {"metric": metric, "workload": "short"}
+    assert step(wider, objective=objective).notes == (
+        f"its arms use 1, 2 and 4 devices: {metric} {counts}",
+    )
+    assert step(QUANTIZED, objective=objective).notes == ()
+
+
 def test_a_workload_that_no_context_holds_is_noted() -> None:
     found = step({"name": "s", "grid": {"context_len": [1024, 8192]}, "workloads": ["long"]})
     assert [arm.notes for arm in found.arms] == [

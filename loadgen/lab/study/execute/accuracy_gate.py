@@ -45,6 +45,7 @@ EXACT = {
     "tensor_parallel",
     "pipeline_parallel",
     "data_parallel",
+    "attention_data_parallel",
     "expert_parallel",
     "context_len",
     "max_batched_tokens",

@@ -31,10 +31,7 @@ def devices_used(arm: ArmSpec, study: Study) -> int:
     """Return the number of accelerators that an arm uses; 1 if the box has none, so that box and
     device are equal.
     """
-    box = study.hardware.devices
-    if not box:
-        return 1
-    return min(max(len(arm.devices), arm.width * arm.replicas), box)
+    return arm.devices_used(study.hardware.devices) or 1
 
 
 def copies(arm: ArmSpec, study: Study) -> int:

@@ -51,21 +51,31 @@ class Metric:
         text: Description.
         unit: Unit of its values.
         more_is_better: Direction.
+        of_devices: How it takes the number of devices of an arm into account.
     """
 
     text: str
     unit: str
     more_is_better: bool
+    of_devices: str
 
 
+WHOLE_BOX = "counts as many servers as the box holds"
+EACH_DEVICE = "is that of each device"
 METRICS: dict[MetricName, Metric] = {
     "total_tps_per_box": Metric(
-        "input and output tokens/s, of as many servers as the box holds", "tok/s", True
+        "input and output tokens/s, of as many servers as the box holds", "tok/s", True, WHOLE_BOX
     ),
-    "output_tps_per_gpu": Metric("output tokens/s of each accelerator", "tok/s per device", True),
-    "goodput": Metric("the highest rate at which the SLO is met, requests/s", "req/s", True),
-    "e2e_p50": Metric("median time of a whole request, ms", "ms", False),
-    "cost_per_mtok": Metric("price of a million tokens", "per million tokens", False),
+    "output_tps_per_gpu": Metric(
+        "output tokens/s of each accelerator", "tok/s per device", True, EACH_DEVICE
+    ),
+    "goodput": Metric(
+        "the highest rate at which the SLO is met, requests/s", "req/s", True, WHOLE_BOX
+    ),
+    "e2e_p50": Metric(
+        "median time of a whole request, ms", "ms", False, "does not count them, so more may win"
+    ),
+    "cost_per_mtok": Metric("price of a million tokens", "per million tokens", False, EACH_DEVICE),
 }
 
 assert METRICS.keys() == set(get_args(MetricName))
