@@ -74,7 +74,7 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
     def truth(request: TrialRequest) -> Came:
         return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
-    objective = {"metric": "e2e_p50", "workload": "short"}
+    objective = {"metric": "e2el_p50", "workload": "short"}
     found = walked(study(QUANTIZED, objective=objective, **TWICE), truth)
     lines = findings_text.as_text(found, Screen(columns=120)).splitlines()
     *_, row = next(cells(line) for line in lines if line.startswith("  fp8 "))

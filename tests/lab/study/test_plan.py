@@ -407,12 +407,24 @@ def test_accelerators_of_an_arm_are_those_of_its_groups_copies_and_replicas() ->
     }
 
 
+def test_the_percentile_of_the_objective_must_be_reported() -> None:
+    loads = {"short": {"workload": "short", "metric_percentiles": "90"}, "long": "long"}
+    said = refusal(
+        QUANTIZED, workloads=loads, objective={"metric": "ttft_p99", "workload": "short"}
+    )
+    assert said == (
+        "workloads.short: does not report p99, which ttft_p99 needs; add 99 to its "
+        "metric_percentiles"
+    )
+    planned(QUANTIZED, workloads=loads, objective={"metric": "ttft_p50", "workload": "short"})
+
+
 @pytest.mark.parametrize(
     ("metric", "counts"),
     [
         ("total_tps_per_box", "counts as many servers as the box holds"),
         ("output_tps_per_gpu", "is that of each device"),
-        ("e2e_p50", "does not count them, so more may win"),
+        ("e2el_p50", "does not count them, so more may win"),
     ],
 )
 def test_a_stage_whose_arms_use_different_numbers_of_devices_says_so(

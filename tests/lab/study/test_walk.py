@@ -93,12 +93,26 @@ def test_where_less_is_better_the_shorter_time_wins() -> None:
         return {"median_e2el_ms": (4000.0 if "fp8" in request.arm else 5000.0) * noise(request)}
 
     found = walked(
-        study(QUANTIZED, objective={"metric": "e2e_p50", "workload": "short"}, **REPEATS), truth
+        study(QUANTIZED, objective={"metric": "e2el_p50", "workload": "short"}, **REPEATS), truth
     )
     adopted = arm(found, "quantization", "fp8")
     assert adopted.verdict is Verdict.ADOPTED
     assert adopted.comparison is not None
     assert adopted.comparison.effect == pytest.approx(0.25, abs=0.01)  # 5,000 / 4,000
+
+
+@pytest.mark.parametrize("metric", ["ttft_p99", "tpot_p50", "e2el_p99"])
+def test_a_percentile_of_a_latency_may_decide(metric: str) -> None:
+    name = f"{'median' if metric.endswith('p50') else 'p99'}_{metric[:-4]}_ms"
+
+    def truth(request: TrialRequest) -> Came:
+        return {name: (400.0 if "fp8" in request.arm else 500.0) * noise(request)}
+
+    objective = {"metric": metric, "workload": "short"}
+    found = walked(study(QUANTIZED, objective=objective, **REPEATS), truth)
+    fp8 = arm(found, "quantization", "fp8")
+    assert fp8.verdict is Verdict.ADOPTED
+    assert fp8.values[0] == pytest.approx(400, rel=0.02)
 
 
 def test_interactions_try_the_winners_together() -> None:

@@ -1,7 +1,7 @@
 """A trial: one fresh start of an arm, its request and its outcome.
 
 `WorkloadFindings` is what was judged of a workload's run beside its numbers: verdict, limits,
-goodput, what disturbed it, and where it was published.
+the highest rate, what disturbed it, and where it was published.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-class Goodput(Struct, frozen=True, kw_only=True):
-    """The highest request rate that meets the goodput limits.
+class MaxRate(Struct, frozen=True, kw_only=True):
+    """The highest request rate that meets the limits.
 
     Attributes:
         rate: The highest tried rate that met them, requests/s; 0: none.
@@ -275,7 +275,7 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
         reasons: Why the run is not VALID.
         slo: What it shows of each limit.
         simulated: Whether the simulator was measured.
-        goodput: The goodput of a study whose objective it is.
+        max_rate: The highest rate within the limits, of a study whose objective it is.
         disturbance: What disturbed the run; None: unknown.
         servers: How many servers were measured together.
         published: The numbers as published, by vLLM's names; empty if the study measured the run
@@ -287,7 +287,7 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
     reasons: list[str] = msgspec.field(default_factory=list)
     slo: list[LimitResult] = msgspec.field(default_factory=list)
     simulated: bool | None = None
-    goodput: Goodput | None = None
+    max_rate: MaxRate | None = None
     disturbance: Disturbance | None = None
     servers: int = 1
     published: dict[str, float] = msgspec.field(default_factory=dict)

@@ -17,7 +17,7 @@ from loadgen.lab.study.plan.study_engines import StudyEngines, identity
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.stages import Change, Grid, Interactions, Joint
 from loadgen.lab.study.spec.strict_model import AtFault
-from loadgen.lab.study.spec.study import METRICS, Study
+from loadgen.lab.study.spec.study import MAX_RATE, METRICS, Study
 from loadgen.lab.study.spec.workloads import loads
 
 CHANGES_NOTHING = "its values change nothing: it is served like {}"
@@ -227,7 +227,7 @@ class Planner:
         spans: dict[str, Span | None] = {}
         for name in workloads:
             span = estimate.load(self.loads[name], model, devices)
-            if span is not None and (objective.metric, objective.workload) == ("goodput", name):
+            if span is not None and (objective.metric, objective.workload) == (MAX_RATE, name):
                 effort = Effort.for_effect(self._study.decision.min_effect)
                 span = estimate.searched(span, objective.limits, effort)
             spans[name] = span
