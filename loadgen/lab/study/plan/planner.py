@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from loadgen.config.target import SIMULATOR
 from loadgen.engines import Launch
 from loadgen.errors import BadInput, Place
 from loadgen.lab.study.plan import estimate, study_engines
@@ -226,11 +227,18 @@ class Planner:
         objective = self._study.objective
         spans: dict[str, Span | None] = {}
         for name in workloads:
-            span = estimate.load(self.loads[name], model, devices)
+            span = (
+                estimate.simulated(self.loads[name], launches)
+                if spec.engine == SIMULATOR
+                else estimate.load(self.loads[name], model, devices)
+            )
             if span is not None and (objective.metric, objective.workload) == (MAX_RATE, name):
                 effort = Effort.for_effect(self._study.decision.min_effect)
                 span = estimate.searched(span, objective.limits, effort)
             spans[name] = span
+        until_ready = estimate.start(spec.engine, model, self._usual_s)
+        if spec.engine == SIMULATOR and self._usual_s(spec.engine, model) is None:
+            until_ready = estimate.simulated_start(launches[0], until_ready)
         return PlannedArm(
             step=step,
             spec=spec,
@@ -242,7 +250,7 @@ class Planner:
             batches=(workloads,)
             if self.engines.engine(spec).probes.flush
             else tuple((name,) for name in workloads),
-            until_ready=estimate.start(spec.engine, model, self._usual_s),
+            until_ready=until_ready,
             loads=spans,
             same_as=None if start or step == CONFIRMATION else self._seen.get(same),
             notes=study_engines.notes(
