@@ -48,7 +48,7 @@ SERVER_LIES = (
             ),
         ),
         Test(
-            "tests/lab/study/test_walk.py::"
+            "tests/lab/study/test_walk_objective.py::"
             "test_a_study_that_can_detect_only_effects_above_a_half_ends_and_says_so"
         ),
     ),

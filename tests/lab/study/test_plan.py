@@ -152,55 +152,6 @@ def test_models_may_be_values_of_a_grid() -> None:
     )
 
 
-FLAGS = {
-    "--block-size": [0, 32],
-    "--enable-dbo": [True, False],
-    "--hf-overrides": [{"a": 1}],
-    "--middleware": [["x", "y z"]],
-}
-
-
-def test_flags_of_an_engine_may_be_values_of_a_grid() -> None:
-    grid = FLAGS | {"max_seqs": [64]}
-    found = commands(step({"name": "flags", "grid": grid, "where": "max_seqs < 65"}))
-    other = '--hf-overrides {"a":1} --middleware x y z'
-    assert [text.removeprefix(f"{VLLM} --max-num-seqs 64 ") for text in found.values()][1:] == [
-        f"--block-size 0 --enable-dbo {other}",
-        f"--block-size 0 {other}",
-        f"--block-size 32 --enable-dbo {other}",
-        f"--block-size 32 {other}",
-    ]
-    assert list(found)[1].startswith("--block-size=0 --enable-dbo=true ")
-
-
-def test_flags_of_an_engine_may_be_drawn() -> None:
-    drawn = {"name": "flags", "joint": {"--block-size": {"log2": [16, 64]}}}
-    found = commands(step(drawn | {"expect": {"--block-size": 32}}))
-    assert found["--block-size=32"] == f"{VLLM} --block-size 32"
-
-
-@pytest.mark.parametrize(
-    ("grid", "message"),
-    [
-        (
-            {"--max-num-seqs": [1, 2], "max_seqs": [3]},
-            "stages.0.grid.--max-num-seqs: it sets the same thing as the knob max_seqs; use one",
-        ),
-        ({"--port": [1, 2]}, "stages.0.grid.--port: the launcher sets the port"),
-        ({"--a=1": [1, 2]}, "stages.0.grid.--a=1: is not the name of a flag; give its name"),
-        ({"--a b": [1, 2]}, "stages.0.grid.--a b: is not the name of a flag"),
-        (
-            {"--enable-dbo": [True, False]},
-            "stages.0.grid.--enable-dbo: baseline has this flag, and a stage cannot take it away",
-        ),
-    ],
-)
-def test_flags_that_cannot_be_varied_are_refused(grid: dict[str, Any], message: str) -> None:
-    raw = ["--enable-dbo"] if "--enable-dbo" in grid else []
-    baseline = {"engine": "vllm", "model": "bf16", "raw": raw}
-    assert refusal({"name": "flags", "grid": grid}, baseline=baseline).startswith(message)
-
-
 @pytest.mark.parametrize("replicas", [0, 1.5, "two", None])
 def test_replicas_in_a_grid_are_numbers_of_servers(replicas: object) -> None:
     message = f"stages.0.grid.replicas: {replicas!r} is not a number of servers; give 1 or more"
@@ -382,60 +333,6 @@ def test_a_server_is_no_wider_than_its_devices() -> None:
     assert refusal(wide | {"grid": {"tensor_parallel": [8]}}).startswith(
         "stages.0.grid.tensor_parallel: 8 devices wide"
     )
-
-
-def test_accelerators_of_an_arm_are_those_of_its_groups_copies_and_replicas() -> None:
-    arms = {
-        "wide": {"knobs": {"tensor_parallel": 2, "pipeline_parallel": 2}},
-        "copied": {"knobs": {"tensor_parallel": 2, "data_parallel": 2}},
-        "attention": {"knobs": {"tensor_parallel": 2, "attention_data_parallel": 2}},
-        "flag": {
-            "engine": "sglang",
-            "knobs": {"tensor_parallel": 2, "data_parallel": 2},
-            "raw": ["--enable-dp-attention"],
-        },
-        "two": {"replicas": 2, "devices": ["0", "1"]},
-    }
-    made = step({"name": "widths", "choice": arms})
-    assert {arm.name: arm.spec.devices_used(8) for arm in made.arms} == {
-        "baseline": 1,
-        "wide": 4,
-        "copied": 4,
-        "attention": 2,
-        "flag": 2,
-        "two": 2,
-    }
-
-
-def test_the_percentile_of_the_objective_must_be_reported() -> None:
-    loads = {"short": {"workload": "short", "metric_percentiles": "90"}, "long": "long"}
-    said = refusal(
-        QUANTIZED, workloads=loads, objective={"metric": "ttft_p99", "workload": "short"}
-    )
-    assert said == (
-        "workloads.short: does not report p99, which ttft_p99 needs; add 99 to its "
-        "metric_percentiles"
-    )
-    planned(QUANTIZED, workloads=loads, objective={"metric": "ttft_p50", "workload": "short"})
-
-
-@pytest.mark.parametrize(
-    ("metric", "counts"),
-    [
-        ("total_tps_per_box", "counts as many servers as the box holds"),
-        ("output_tps_per_gpu", "is that of each device"),
-        ("e2el_p50", "does not count them, so more may win"),
-    ],
-)
-def test_a_stage_whose_arms_use_different_numbers_of_devices_says_so(
-    metric: str, counts: str
-) -> None:
-    wider = {"name": "width", "grid": {"tensor_parallel": [2, 4]}}
-    objective = {"metric": metric, "workload": "short"}
-    assert step(wider, objective=objective).notes == (
-        f"its arms use 1, 2 and 4 devices: {metric} {counts}",
-    )
-    assert step(QUANTIZED, objective=objective).notes == ()
 
 
 def test_a_workload_that_no_context_holds_is_noted() -> None:
