@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from loadgen.errors import Place, setting
+from loadgen.errors import Place
 from loadgen.lab.study.plan.plan import CONFIRMATION
 from loadgen.lab.study.spec.strict_model import AtFault
 
@@ -77,7 +77,7 @@ def _as_here(stage: Mapping[str, Any], moved: Mapping[str, str]) -> dict[str, An
 
 
 def _remedy(first: str) -> str:
-    return f"{first}, or begin another store with {setting.store}"
+    return f"{first}, or begin another store with --store"  # the file has no such key
 
 
 def check_same(before: Any, now: Any, at: Place, folder: Path) -> None:
