@@ -39,6 +39,34 @@ SERVER_LIES = (
         Test("tests/lab/study/test_store.py::test_budget_ends_a_start_that_never_does"),
     ),
     Mutant(
+        "go on with a study that can decide nothing",
+        (
+            Edit(
+                "loadgen/lab/study/execute/walk.py",
+                "least_effect <= MAX_LEAST_EFFECT",
+                "True",
+            ),
+        ),
+        Test(
+            "tests/lab/study/test_walk_objective.py::"
+            "test_a_study_that_can_detect_only_effects_above_a_half_ends_and_says_so"
+        ),
+    ),
+    Mutant(
+        "keep a confirmation of a winner that added arms may replace",
+        (
+            Edit(
+                "loadgen/lab/study/execute/conductor.py",
+                "        store.set_aside(CONFIRMATION)",
+                "        pass",
+            ),
+        ),
+        Test(
+            "tests/lab/study/test_store.py::"
+            "test_a_study_that_is_over_goes_on_with_added_arms_and_stages"
+        ),
+    ),
+    Mutant(
         "overlook programs beside a server on this machine",
         (
             Edit(

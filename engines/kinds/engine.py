@@ -15,6 +15,7 @@ from loadgen.engines.kinds.knob_forms import CommandParts
 from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.kinds.knobs import check_word
 from loadgen.engines.kinds.versions import installed
+from loadgen.errors import BadInput
 
 # A model in a folder needs no hub, so the engine must not wait for one.
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
@@ -150,6 +151,7 @@ class CommandEngine:
         probes: URL paths of a running server.
         packages: Python distributions; the first one that is installed has the engine's version.
         devices: The variable that selects accelerators; empty: the engine has none.
+        device_flags: Flags that select accelerators too.
         env: Environment variables of every server.
         always: Flags of every server, unless the user's own flags set the same thing.
         release: The version to write the command for; None: the installed one, or the newest if
@@ -162,6 +164,7 @@ class CommandEngine:
     probes: Probes
     packages: tuple[str, ...] = ()
     devices: str = "CUDA_VISIBLE_DEVICES"
+    device_flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     always: tuple[str, ...] = ()
     release: str | None = None
@@ -192,10 +195,14 @@ class CommandEngine:
         if "served_name" in self.table.forms and "served_name" not in checked:
             placement["served_name"] = served_name
         self.table.check_raw_flags(raw, {*checked, *placement}, version)
+        raw_flags = self.table.raw_flags(raw)
+        for flag in self.device_flags:
+            if place.devices and flag in raw_flags:
+                raise BadInput(flag, "the launcher sets the devices", "leave the flag out")
         user = self.table.render(checked, version)
         flags, files = self.configure(user, checked, raw, place)
         words = (*user.words, *flags)
-        user_flags = {name.replace("--no-", "--", 1) for name in self.table.raw_flags(raw)}
+        user_flags = {name.replace("--no-", "--", 1) for name in raw_flags}
         always = [flag for flag in self.always if flag not in user_flags]
         devices = {self.devices: ",".join(place.devices)} if self.devices and place.devices else {}
         shorthand = (*self.shorthand_command(model), *words)

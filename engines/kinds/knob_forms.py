@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen.engines.kinds.versions import release
+from loadgen.errors import BadInput
 
 Convert = Callable[[Any, Mapping[str, Any]], Any]
 
@@ -23,6 +24,29 @@ def tensor_parallel_size(on: bool, knobs: Mapping[str, Any]) -> int | None:
     all of it.
     """
     return knobs.get("tensor_parallel", 1) if on else None
+
+
+def attention_share(knobs: Mapping[str, Any]) -> int:
+    """Return the accelerators of one copy of the attention: tensor_parallel over the copies.
+
+    Raises:
+        BadInput: They cannot be shared equally, or the model is copied too.
+    """
+    width = int(knobs.get("tensor_parallel", 1))
+    copies = int(knobs.get("attention_data_parallel", 1))
+    if width % copies:
+        raise BadInput(
+            "attention_data_parallel",
+            f"{copies} copies cannot share {width} accelerators equally",
+            "give a divisor of tensor_parallel",
+        )
+    if copies > 1 and knobs.get("data_parallel", 1) > 1:
+        raise BadInput(
+            "attention_data_parallel",
+            "it cannot be used beside data_parallel",
+            "give one of the two",
+        )
+    return width // copies
 
 
 @dataclass(slots=True)

@@ -78,7 +78,13 @@ KNOBS = {
         Knob(
             "data_parallel",
             int,
-            "copies of the model, or of its attention, in one server",
+            "copies of the model in one server, each on its own accelerators",
+            minimum=1,
+        ),
+        Knob(
+            "attention_data_parallel",
+            int,
+            "copies of the attention, among which the accelerators of tensor_parallel are divided",
             minimum=1,
         ),
         Knob(

@@ -8,6 +8,7 @@ from loadgen.engines.kinds.knob_forms import (
     Flag,
     FlagGroup,
     Switch,
+    attention_share,
     plain_flags,
     tensor_parallel_size,
 )
@@ -44,6 +45,11 @@ def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str
     return [*words, "--speculative-num-draft-tokens", str(draft.tokens + 1)]
 
 
+def _attention_copies(copies: int, knobs: Mapping[str, Any]) -> int:
+    attention_share(knobs)
+    return copies
+
+
 TABLE = KnobTable(
     "sglang",
     {
@@ -64,6 +70,23 @@ TABLE = KnobTable(
                 "memory_fraction": "--mem-fraction-static",
                 "reasoning_parser": "--reasoning-parser",
             }
+        ),
+        # The second form is deprecated: the copies are those of data_parallel.
+        "attention_data_parallel": (
+            Flag(
+                "--attn-dp-size",
+                ("--attention-data-parallel-size",),
+                since="0.5.22",
+                convert=_attention_copies,
+            ),
+            FlagGroup(
+                {"--enable-dp-attention": ()},
+                convert=lambda copies, knobs: [
+                    "--dp-size",
+                    str(_attention_copies(copies, knobs)),
+                    "--enable-dp-attention",
+                ],
+            ),
         ),
         "expert_parallel": (
             Flag(

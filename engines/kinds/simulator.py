@@ -4,12 +4,15 @@ import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.engines.kinds import vllm
 from loadgen.engines.kinds.engine import CommandEngine, Engine, Launch, Place, Probes
 from loadgen.engines.kinds.knob_table import KnobTable
 from loadgen.engines.sim.tokenizer import TOKENIZER
+
+if TYPE_CHECKING:
+    from loadgen.engines.sim.settings import SimSettings
 
 SUPPORTED_KNOBS = {
     "host",
@@ -27,6 +30,8 @@ SUPPORTED_KNOBS = {
     "kv_dtype",
     "memory_fraction",
 }
+# -P: the working directory's files must not shadow modules.
+HEAD = (sys.executable, "-P", "-m", "loadgen.engines.sim")
 TEMPLATE_FLAG = "--chat-template-tokens"
 TABLE = KnobTable(
     "sim", {name: forms for name, forms in vllm.TABLE.forms.items() if name in SUPPORTED_KNOBS}
@@ -74,10 +79,19 @@ class Simulator(CommandEngine):
         return replace(launch, tokenizer=str(TOKENIZER), template_tokens=tokens)
 
 
+def settings_of(launch: Launch) -> "SimSettings | None":
+    """Return the settings of a simulator that is started so; None: it does not start."""
+    from loadgen.engines.sim import deployment, settings  # slow to import
+
+    try:
+        return settings.read(launch.argv[len(HEAD) :], add_help=False)[0]
+    except deployment.StartFailed:
+        return None
+
+
 engine: Engine = Simulator(
     name="sim",
-    # -P: the working directory's files must not shadow modules.
-    head=(sys.executable, "-P", "-m", "loadgen.engines.sim"),
+    head=HEAD,
     table=TABLE,
     probes=Probes(
         health="/health",

@@ -32,7 +32,7 @@ def _attention_dp(copies: int, knobs: Mapping[str, Any]) -> bool | None:
     width = knobs.get("tensor_parallel", 1)
     if copies not in (1, width):
         raise BadInput(
-            "data_parallel",
+            "attention_data_parallel",
             f"{copies} copies in a group of {width}",
             f"give 1 or tensor_parallel's {width}",
         )
@@ -57,7 +57,7 @@ TABLE = KnobTable(
         "pipeline_parallel": (
             Flag("--pp_size", ("--pipeline_parallel_size",), key=("pipeline_parallel_size",)),
         ),
-        "data_parallel": (
+        "attention_data_parallel": (
             ConfigEntry(
                 ("enable_attention_dp",),
                 convert=_attention_dp,
@@ -95,6 +95,7 @@ TABLE = KnobTable(
     },
     nearest={
         "served_name": "the model itself: requests name it, or the last part of its folder",
+        "data_parallel": "attention_data_parallel, or several servers",
         "quantization": "a checkpoint that is quantized: name it as the model",
     },
 )

@@ -5,6 +5,7 @@ All requests have the same lengths of prompt and answer, and nothing is cached. 
 derives the equations.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -83,6 +84,29 @@ def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int
     started = running / steps
     step_ns = lengths.rest + started * lengths.prompt + math.exp(-started) * lengths.spared
     return settings.data_parallel_size * running / (steps * step_ns / 1e9)
+
+
+def closed_load_s(
+    settings: SimSettings, requests: int, in_flight: int, prompt_tokens: int, output_tokens: int
+) -> tuple[float, float]:
+    """Return about how long requests take that are as many in flight as may be, s.
+
+    At least, all of them at the rate at which that many run; at most, an answer's time more, in
+    which the last ones end.
+
+    Args:
+        settings: Settings of the server.
+        requests: Their number.
+        in_flight: Most of them in flight.
+        prompt_tokens: As in `capacity_per_s`.
+        output_tokens: As in `capacity_per_s`.
+    """
+    cores = settings.data_parallel_size
+    running = min(settings.max_num_seqs, math.ceil(min(in_flight, requests) / cores))
+    limited = dataclasses.replace(settings, max_num_seqs=running)
+    rate = capacity_per_s(limited, prompt_tokens, output_tokens)
+    shortest = requests / rate
+    return shortest, shortest + running * cores / rate
 
 
 def forecast(

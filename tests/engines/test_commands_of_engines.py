@@ -19,6 +19,10 @@ VLLM = [
     ({"tensor_parallel": 4}, "--tensor-parallel-size 4"),
     ({"pipeline_parallel": 2}, "--pipeline-parallel-size 2"),
     ({"data_parallel": 2}, "--data-parallel-size 2"),
+    (
+        {"tensor_parallel": 8, "attention_data_parallel": 4},
+        "--tensor-parallel-size 2 --data-parallel-size 4",
+    ),
     ({"expert_parallel": True}, "--enable-expert-parallel"),
     ({"expert_parallel": False}, "--no-enable-expert-parallel"),
     ({"context_len": 32768}, "--max-model-len 32768"),
@@ -41,6 +45,7 @@ SGLANG = [
     ({"tensor_parallel": 4}, "--tp-size 4"),
     ({"pipeline_parallel": 2}, "--pp-size 2"),
     ({"data_parallel": 2}, "--dp-size 2"),
+    ({"tensor_parallel": 8, "attention_data_parallel": 4}, "--tp-size 8 --attn-dp-size 4"),
     ({"tensor_parallel": 8, "expert_parallel": True}, "--tp-size 8 --ep-size 8"),
     ({"expert_parallel": False}, ""),
     ({"context_len": 32768}, "--context-length 32768"),
@@ -100,8 +105,12 @@ WORDS = [
 TRTLLM = [
     ({"tensor_parallel": 4}, "--tp_size 4", {}),
     ({"pipeline_parallel": 2}, "--pp_size 2", {}),
-    ({"tensor_parallel": 4, "data_parallel": 4}, "--tp_size 4", {"enable_attention_dp": True}),
-    ({"data_parallel": 1}, "", {}),
+    (
+        {"tensor_parallel": 4, "attention_data_parallel": 4},
+        "--tp_size 4",
+        {"enable_attention_dp": True},
+    ),
+    ({"attention_data_parallel": 1}, "", {}),
     ({"tensor_parallel": 4, "expert_parallel": True}, "--tp_size 4 --ep_size 4", {}),
     ({"context_len": 40960}, "--max_seq_len 40960", {}),
     ({"max_batched_tokens": 16384}, "--max_num_tokens 16384", {}),
@@ -178,6 +187,36 @@ def test_a_knob_comes_to_these_words_and_entries_of_trtllm(
 )
 def test_every_knob_is_in_the_table(engine: CommandEngine, rows: list[Any]) -> None:
     assert {name for knobs, *_ in rows for name in knobs} == set(engine.table.knobs)
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ("0.5.9", "--tp-size 8 --dp-size 8 --enable-dp-attention"),
+        ("0.5.22", "--tp-size 8 --attn-dp-size 8"),
+    ],
+)
+def test_sglang_before_0_5_22_copies_the_attention_with_flags_that_are_deprecated(
+    release: str, words: str
+) -> None:
+    engine = replace(sglang.engine, release=release)
+    assert said(engine, {"tensor_parallel": 8, "attention_data_parallel": 8}) == words.split()
+
+
+@pytest.mark.parametrize("engine", [vllm.engine, sglang.engine], ids=lambda engine: engine.name)
+@pytest.mark.parametrize(
+    ("knobs", "problem"),
+    [
+        ({"tensor_parallel": 4}, "3 copies cannot share 4 accelerators equally; give a divisor"),
+        ({}, "3 copies cannot share 1 accelerators equally"),
+        ({"tensor_parallel": 3, "data_parallel": 2}, "it cannot be used beside data_parallel"),
+    ],
+)
+def test_copies_of_the_attention_share_the_accelerators_equally(
+    engine: CommandEngine, knobs: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(BadInput, match=f"attention_data_parallel: {problem}"):
+        launch(engine, attention_data_parallel=3, **knobs)
 
 
 HOST = "--host 127.0.0.1 --port 8001"

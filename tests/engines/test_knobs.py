@@ -105,6 +105,13 @@ def test_unsupported_knob_is_refused_with_nearest_setting() -> None:
             "-sc.num_speculative_tokens 3",
             "--speculative-config",
         ),
+        (vllm.engine, {"speculative": {"method": "mtp"}}, "--spec-tokens 3", "--spec-tokens"),
+        (
+            sglang.engine,
+            {"tensor_parallel": 2, "attention_data_parallel": 2},
+            "--enable-dp-attention",
+            "--enable-dp-attention",
+        ),
         (vllm.engine, {}, "--served-model-name mine", "--served-model-name"),
         (sglang.engine, {"tensor_parallel": 2}, "--tp 4", "--tp-size"),
         (
@@ -146,6 +153,16 @@ def test_raw_flag_equal_to_a_knob_is_refused_in_any_spelling(
 def test_raw_flags_do_not_move_the_server(engine: CommandEngine, raw: str) -> None:
     with pytest.raises(BadInput, match=r"the launcher sets the (host|port); leave the flag out"):
         launch(engine, *raw.split(), model="/models/m.gguf")
+
+
+@pytest.mark.parametrize("engine", [vllm.engine, vllm.ascend], ids=lambda engine: engine.name)
+def test_raw_flags_do_not_choose_devices_beside_the_launcher(engine: CommandEngine) -> None:
+    chosen = replace(PLACE, devices=("0",))
+    with pytest.raises(
+        BadInput, match="--device-ids: the launcher sets the devices; leave the flag out"
+    ):
+        launch(engine, "--device_ids=1", place=chosen)
+    assert "--device-ids" in launch(engine, "--device-ids", "1").argv
 
 
 def test_raw_flags_pass_through_behind_those_of_the_knobs() -> None:

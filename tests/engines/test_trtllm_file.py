@@ -89,9 +89,10 @@ def test_memory_share_overridden_by_file_is_refused() -> None:
 
 def test_attention_is_copied_to_all_accelerators_or_none() -> None:
     with pytest.raises(
-        BadInput, match="data_parallel: 2 copies in a group of 8; give 1 or tensor_parallel's 8"
+        BadInput,
+        match="attention_data_parallel: 2 copies in a group of 8; give 1 or tensor_parallel's 8",
     ):
-        launch(engine, tensor_parallel=8, data_parallel=2)
+        launch(engine, tensor_parallel=8, attention_data_parallel=2)
 
 
 def test_an_empty_file_is_one(tmp_path: Path) -> None:

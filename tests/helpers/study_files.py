@@ -32,7 +32,7 @@ WHOLE: dict[str, Any] = SMALL | {
         "vllm": {"version": "1", "host": "h", "knobs": {"a": 1}, "raw": ["--a"], "env": {"A": "b"}}
     },
     "objective": {
-        "metric": "goodput",
+        "metric": "max_rate_under_slo",
         "workload": "short",
         "slo": "ttft_p99<500ms",
         "success_rate": 0.9,

@@ -36,8 +36,8 @@ def test_study_tells_its_winner_and_its_steps(tmp_path: Path) -> None:
     assert study.winner is not None
     assert study.winner.verdict == "adopted"
     assert study.steps[-1].step.name == "confirmation"
-    assert f"Winner {study.winner.name}: +25.3% (" in str(study)
-    assert str(study).splitlines()[-2].endswith(": gain confirmed")
+    answer = f"WINNER: {study.winner.name} +25.3% (+20.5% to +30.3%) over the baseline, "
+    assert f"\n{answer}confirmed in fresh starts | study finished\nnext: adopt " in str(study)
     assert repr(study) == f"<loadgen.SavedStudy: small, {len(study.findings.trials)} starts, over>"
     steps = study.data["steps"]
     assert [step["name"] for step in steps] == [each.step.name for each in study.steps]
@@ -75,5 +75,5 @@ def test_audit_returns_typed_findings(tmp_path: Path) -> None:
     assert {each.rule for each in findings} == {each.to_dict()["rule"] for each in findings}
     empty = tmp_path / "page.md"
     empty.write_text("no numbers\n")
-    with pytest.raises(loadgen.BadInput, match="nothing here that I can check"):
+    with pytest.raises(loadgen.BadInput, match="no block of results, and no table"):
         loadgen.audit(empty)

@@ -126,6 +126,21 @@ async def test_a_question_that_fails_counts_as_asked_and_not_right() -> None:
     assert (found.wrong, found.trouble) == ((), "")
 
 
+async def test_questions_without_an_answer_in_time_are_told_from_those_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(accuracy_gate, "ANSWER_S", 0.3)
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await read_request(reader):
+            pass
+
+    found = await answered(silent)
+    assert found.unjudged
+    assert set(found.late) <= set(range(20))
+    assert "got no answer" in found.trouble
+
+
 async def test_many_failures_leave_accuracy_unknown_and_stop_early() -> None:
     requests = 0
 
@@ -137,6 +152,7 @@ async def test_many_failures_leave_accuracy_unknown_and_stop_early() -> None:
     found = await answered(reply)
     assert requests < len(SUMS)
     assert not any(found.right)
+    assert not found.unjudged
     assert found.trouble.startswith("of 20 questions ")
     assert found.trouble.endswith(
         '/v1/chat/completions answers 400: {"error": "no chat\\n template"}'

@@ -153,6 +153,18 @@ class TestTheLimit:
     ) -> None:
         assert self.judged(found, base) == (True, why)
 
+    def test_questions_without_an_answer_in_time_are_not_compared(self) -> None:
+        late = answered(52, late=tuple(range(52, 57)))
+        assert self.judged(late, answered(57)) == (
+            False,
+            "answers 52 of 55 questions right, the baseline 52; a loss below 9.1% may go "
+            "undetected",
+        )
+        assert self.judged(answered(52), answered(57))[0]
+
+
+LATE = answered(0, trouble="of 60 questions 4 or more got no answer", late=(0, 1, 2, 3))
+
 
 class TestGatedStudy:
     def found(self, fp8: Answers | None, base: Answers = BASE) -> Findings:
@@ -185,6 +197,31 @@ class TestGatedStudy:
         )
         assert len(fp8.trials) == 1
         assert found.steps[1].won == ()
+
+    def test_an_arm_whose_answers_never_come_in_time_is_not_judged(self) -> None:
+        found = self.found(LATE)
+        fp8 = self.arm(found, 1, "fp8")
+        assert fp8.verdict is Verdict.NOT_JUDGED
+        assert fp8.why == ("the answers are not judged: of 60 questions 4 or more got no answer")
+        assert all(trial.answers is LATE for trial in fp8.trials)  # it was asked at each start
+        assert found.steps[1].won == ()
+        assert not found.nothing_feasible
+
+    def test_answers_that_come_at_a_later_start_count(self) -> None:
+        asked = guarded(CHANGED)
+        walk = Walk(asked, Planner(asked))
+        while walk.request is not None:
+            request, fp8 = walk.request, "fp8" in walk.request.arm
+            late = fp8 and request.block == 0
+            speed = (1500.0 if fp8 else 1000.0) * (1 + 0.001 * request.block)
+            said = LATE if late else answered(57)
+            walk.add(trial(request, speed, walk.planned.workloads, answers=said))
+        assert self.arm(walk.found(), 1, "fp8").verdict is Verdict.ADOPTED
+
+    def test_a_baseline_whose_answers_are_late_is_asked_again_before_the_study_ends(self) -> None:
+        found = self.found(answered(57), LATE)
+        assert len(found.trials) == 3
+        assert found.open.startswith("noise: baseline fails, of 60 questions 4 or more got no")
 
     def test_arm_within_the_allowed_loss_may_win(self) -> None:
         found = self.found(answered(56))

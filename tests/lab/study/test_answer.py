@@ -68,7 +68,7 @@ def test_the_legend_has_the_sign_of_the_results(tmp_path: Path) -> None:
     def times(request: TrialRequest) -> Came:
         return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
-    objective = {"metric": "e2e_p50", "workload": "short"}
+    objective = {"metric": "e2el_p50", "workload": "short"}
     lower = page(found(times, stages=STAGES[:1], objective=objective), tmp_path)
     assert r"the better arm is first: \< stands between arms that differ" in lower
     assert "the better arm is first: > stands between" in page(found(), tmp_path)

@@ -182,7 +182,13 @@ def test_numbers_shown_of_rounds_are_those_of_the_middle_one() -> None:
     "parts",
     [
         {"hardware": {"name": "a box", "devices": 4}},
-        {"objective": {"workload": "short", "metric": "goodput", "slo": "ttft_p99<500ms"}},
+        {
+            "objective": {
+                "workload": "short",
+                "metric": "max_rate_under_slo",
+                "slo": "ttft_p99<500ms",
+            }
+        },
     ],
 )
 def test_rounds_are_refused_where_arms_cannot_take_turns(parts: dict[str, Any]) -> None:

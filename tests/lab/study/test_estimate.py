@@ -7,9 +7,23 @@ import pytest
 
 from loadgen.config.presets import resolve
 from loadgen.config.settings import RunSettings
+from loadgen.engines import Launch
+from loadgen.engines.kinds import simulator
 from loadgen.lab.study.plan import estimate
-from loadgen.lab.study.plan.estimate import Span, billions, load, start
+from loadgen.lab.study.plan.estimate import (
+    Span,
+    billions,
+    load,
+    simulated,
+    simulated_start,
+    start,
+)
 from loadgen.lab.study.spec import stages
+from tests.helpers.engine_launch import PLACE
+
+
+def simulator_launch(flags: str) -> Launch:
+    return simulator.engine.launch("sim-8b", {}, flags.split(), PLACE)
 
 
 def never(engine: str, model: str) -> None:
@@ -115,6 +129,50 @@ def test_duration_without_a_source_is_unknown(
     at_a_rate = load(RunSettings(**settings, request_rate=10.0, num_prompts=50), model, devices)
     assert at_a_rate is not None
     assert (at_a_rate.min_s, at_a_rate.max_s) == (4.9, 4.9)
+
+
+# A step of 10 ms, whatever it computes.
+STEPS_OF_10_MS = (
+    "--step-base-ms 10 --decode-us-per-seq 0 --kv-ns-per-token 0 --prefill-us-per-token 0 "
+    "--attention-ns-per-pair 0"
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "raw", "min_s", "max_s"),
+    [
+        # Ten requests of ten steps, one after the other; the last one ends at most an answer later.
+        ({"max_concurrency": 1}, "", 1.0, 1.1),
+        ({"max_concurrency": 5}, "", 0.2, 0.3),
+        ({"max_concurrency": 5}, "--max-num-seqs 1", 1.0, 1.1),
+        ({"request_rate": 3.0}, "", 3.0, 3.1),  # the last one is due after 3 s
+    ],
+)
+def test_a_load_of_the_simulator_takes_what_its_steps_take(
+    settings: dict[str, Any], raw: str, min_s: float, max_s: float
+) -> None:
+    load_ = RunSettings(random_input_len=100, random_output_len=10, num_prompts=10, **settings)
+    span = simulated(load_, [simulator_launch(f"{STEPS_OF_10_MS} {raw}")])
+    assert span is not None
+    assert (span.min_s, span.max_s) == (pytest.approx(min_s, 0.02), pytest.approx(max_s, 0.02))
+    assert span.basis == "10 requests of 110 tokens by the simulator's costs"
+
+
+def test_simulators_share_the_requests() -> None:
+    load_ = RunSettings(
+        random_input_len=100, random_output_len=10, num_prompts=10, max_concurrency=2
+    )
+    span = simulated(load_, [simulator_launch(STEPS_OF_10_MS)] * 2)
+    assert span is not None
+    assert span.min_s == pytest.approx(0.5, 0.02)
+
+
+def test_a_simulator_starts_when_its_command_says() -> None:
+    usual = start("sim", "any", never)
+    assert simulated_start(simulator_launch(""), usual) == usual
+    assert simulated_start(simulator_launch("--startup-s 30"), usual) == Span(
+        30.1, 31, "--startup-s, and usual for any size"
+    )
 
 
 def test_a_duration_is_what_it_says() -> None:

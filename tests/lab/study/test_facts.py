@@ -110,7 +110,7 @@ def test_other_questions_are_another_study(tmp_path: Path) -> None:
     first = facts.gather(made, Planner(made), "")
     path.write_text('{"question": "2 + 4?", "answer": 6}\n')
     with pytest.raises(
-        BadInput, match=r"questions, SHA-256: '\w+' now, but '\w+' when the store was begun"
+        BadInput, match=r"questions, SHA-256: \w+ now, but \w+ when the store was begun"
     ):
         facts.check_unchanged(first, facts.gather(made, Planner(made), ""), tmp_path)
 
@@ -149,20 +149,6 @@ def test_packages_of_the_sampler_are_checked_before_the_start(
     with pytest.raises(BadInput) as refused:
         facts.check_available(made, Planner(made), NOBODY)
     assert (refused.value.field, refused.value.remedy) == (f"sampler {sampler}", said)
-
-
-def test_an_arm_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_path: Path) -> None:
-    first, now = (
-        facts.gather(made, Planner(made), "")
-        for made in (
-            study({"name": "s", "choice": {"expect": {"knobs": {"max_seqs": most}}}})
-            for most in (64, 128)
-        )
-    )
-    with pytest.raises(
-        BadInput, match=r"stages\.0\.choice\.expect\.knobs\.max_seqs: is 128, but was 64"
-    ):
-        facts.check_unchanged(first, now, tmp_path)
 
 
 def test_a_workload_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_path: Path) -> None:

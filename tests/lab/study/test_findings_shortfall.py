@@ -14,7 +14,9 @@ DECISION = {"min_effect": 0.05, "repeats": {"least": 2, "most": 7}}
 
 
 def noisy(request: TrialRequest) -> Came:
-    """Starts that differ by a fifth; other processes ran beside those of later blocks."""
+    """Starts that differ by a fifth after the first step; other processes ran beside those of
+    later blocks.
+    """
     random_ = random.Random(f"{request.step} {request.arm} {request.block}")
     lost = (
         {"others_cores": 0.5 + 0.1 * request.block, "cores": 2, "quiet": False}
@@ -22,7 +24,8 @@ def noisy(request: TrialRequest) -> Came:
         else {}
     )
     level = 1400.0 if "fp8" in request.arm else 1000.0
-    return {"total": level * random_.lognormvariate(0, 0.2), "loadgen": {"disturbance": lost}}
+    spread = 0.02 if request.step == "noise" else 0.2
+    return {"total": level * random_.lognormvariate(0, spread), "loadgen": {"disturbance": lost}}
 
 
 def spent(starts: int) -> Findings:

@@ -44,6 +44,15 @@ def test_an_arm_is_told_with_its_gain_its_value_and_what_decided() -> None:
     assert answer(found).text.startswith("WINNER: quantization/fp8 +25.0%")
 
 
+def test_every_workload_that_an_arm_ran_is_told_with_its_difference() -> None:
+    found = walked(study(QUANTIZED | {"workloads": ["long"]}, **TWICE), gained)
+    lines = findings_text.as_text(found, Screen(columns=120)).splitlines()
+    after = lines.index(next(line for line in lines if line.startswith("  fp8 "))) + 1
+    workload, row = cells(lines[after])
+    assert workload == "on long"
+    assert row == "+25.0% (+25.0% to +25.0%), 5,002.5 tok/s in 2 starts"
+
+
 def test_the_opening_has_the_metric_in_words_and_the_load() -> None:
     lines = findings_text.as_text(walked(study(QUANTIZED), gained)).splitlines()
     opening = " ".join(line.strip() for line in lines[: lines.index("")])
@@ -65,7 +74,7 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
     def truth(request: TrialRequest) -> Came:
         return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
-    objective = {"metric": "e2e_p50", "workload": "short"}
+    objective = {"metric": "e2el_p50", "workload": "short"}
     found = walked(study(QUANTIZED, objective=objective, **TWICE), truth)
     lines = findings_text.as_text(found, Screen(columns=120)).splitlines()
     *_, row = next(cells(line) for line in lines if line.startswith("  fp8 "))

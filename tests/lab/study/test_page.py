@@ -195,7 +195,7 @@ def test_where_less_is_better_a_gain_is_a_decrease(tmp_path: Path) -> None:
         return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
     text = markdown(
-        found(came, stages=QUANTIZED, objective={"workload": "short", "metric": "e2e_p50"}),
+        found(came, stages=QUANTIZED, objective={"workload": "short", "metric": "e2el_p50"}),
         tmp_path,
     )
     row = rows(text, "Conclusion")[0]

@@ -158,11 +158,11 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         (
             {"models": STUDY.get("models", {}) | {"bf16": "Qwen/Qwen3-14B", "fp8": "x"}},
-            "models.bf16: is 'Qwen/Qwen3-14B'",
+            "models.bf16: is Qwen/Qwen3-14B",
         ),
         (
             {"baseline": {"engine": "vllm", "model": "fp8"}},
-            "baseline.model: is 'fp8', but was 'bf16'",
+            "baseline.model: is fp8, but was bf16",
         ),
     ],
 )
@@ -180,6 +180,28 @@ def test_budget_report_and_what_is_expected_may_be_edited(begun: Path) -> None:
     run(begun, budget={"hours": 9}, report={"title": "Another"}, stages=stages)
     with Store.open(begun / "a.store") as store:
         assert store.facts["study"]["report"]["title"] == "Another"
+
+
+def test_a_study_that_is_over_goes_on_with_added_arms_and_stages(begun: Path) -> None:
+    first, *_ = STUDY["stages"]
+    arms = {**first["choice"], "fewer": {"knobs": {"max_seqs": 8}}}
+    cache = {"name": "cache", "choice": {"off": {"knobs": {"prefix_cache": False}}}}
+    with Store.open(begun / "a.store") as store:
+        before = store.trials()
+    run(begun, stages=[cache, {**first, "choice": arms}])
+    with Store.open(begun / "a.store") as store:
+        found, _ = conductor.load_findings(store)
+        after = store.trials()
+    names = ["noise", "quantization", "quantization (added)", "cache", "confirmation"]
+    assert [step.step.name for step in found.steps] == names
+    assert found.open == ""
+    measured = {request for request in before if request.step != "confirmation"}
+    assert {request: after[request] for request in measured} == {
+        request: before[request] for request in measured
+    }
+    confirmed = [request for request in before if request.step == "confirmation"]
+    assert confirmed  # with the winner that the added arms may change
+    assert all(after[request].folder != before[request].folder for request in confirmed)
 
 
 @pytest.mark.parametrize(

@@ -378,8 +378,8 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         ),
         (
             "workload: short}",
-            "workload: short, metric: goodput}",
-            "study.yaml:7: objective: goodput without an slo;",
+            "workload: short, metric: max_rate_under_slo}",
+            "study.yaml:7: objective: max_rate_under_slo without an slo;",
         ),
         (
             "workload: short}",

@@ -133,12 +133,16 @@ async def test_unwritable_file_ends_the_study_without_an_arm_failure(
         await carried_out(monkeypatch, tmp_path, "vllm")
 
 
-@pytest.mark.parametrize("metric", ["total_tps_per_box", "goodput"])
+@pytest.mark.parametrize("metric", ["total_tps_per_box", "max_rate_under_slo"])
 async def test_a_run_whose_records_are_not_whole_is_no_result(
     metric: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """For goodput the disk is full once the workload has run as it stands."""
-    came = [None, "No space left on device"] if metric == "goodput" else ["No space left on device"]
+    """For the highest rate the disk is full once the workload has run as it stands."""
+    came = (
+        [None, "No space left on device"]
+        if metric == "max_rate_under_slo"
+        else ["No space left on device"]
+    )
 
     async def server(settings: RunSettings) -> Any:
         return settings
@@ -155,7 +159,7 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
         await TrialRunner(made, planner, tmp_path).run_workload(
             engines, planner.noise().arms[0], "short", tmp_path / "short", print
         )
-    name = "goodput-01.records.jsonl" if metric == "goodput" else "records.jsonl"
+    name = "max-rate-01.records.jsonl" if metric == "max_rate_under_slo" else "records.jsonl"
     assert str(refused.value).startswith(
         f"{tmp_path}/short/{name} cannot be written (No space left on device); make room"
     )

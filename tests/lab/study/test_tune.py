@@ -33,27 +33,27 @@ Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
               order seed 0 draws
 
 0. noise: the baseline alone; 3 starts, 3.2 to 16 min
-   baseline  start 60 s to 5 min, short 3.5 to 21 s
+   baseline  start 60 s to 5 min, short 3.5 to 21 s (1 device)
        ENV vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
 1. engine: choice, from baseline; 4 to 14 starts, 3.2 to 61 min
-   vllm    start 60 s to 5 min, short 3.5 to 21 s (the arm it starts from)
+   vllm    start 60 s to 5 min, short 3.5 to 21 s (1 device; the arm it starts from)
        ENV vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   sglang  start 30 s to 3 min, short 3.5 to 21 s (expected to win)
+   sglang  start 30 s to 3 min, short 3.5 to 21 s (1 device; expected to win)
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
 2. seqs: grid, from engine/sglang; 6 to 21 starts, 3.4 to 70 min
-   engine/sglang  start 30 s to 3 min, short 3.5 to 21 s (the arm it starts from)
+   engine/sglang  start 30 s to 3 min, short 3.5 to 21 s (1 device; the arm it starts from)
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   max_seqs=64    start 30 s to 3 min, short 3.5 to 21 s
+   max_seqs=64    start 30 s to 3 min, short 3.5 to 21 s (1 device)
        SGLANG --max-running-requests 64 --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   max_seqs=128   start 30 s to 3 min, short 3.5 to 21 s
+   max_seqs=128   start 30 s to 3 min, short 3.5 to 21 s (1 device)
        SGLANG --max-running-requests 128 --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
 3. confirmation: baseline and winner, on every workload; 4 to 14 starts, 7 min to 2.3 h
-   baseline       start 60 s to 5 min, short 3.5 to 21 s, long 56 s to 5.6 min (the arm it starts from)
+   baseline       start 60 s to 5 min, short 3.5 to 21 s, long 56 s to 5.6 min (1 device; the arm it starts from)
        ENV vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   engine/sglang  start 30 s to 3 min, short 3.5 to 21 s, long 56 s to 5.6 min
+   engine/sglang  start 30 s to 3 min, short 3.5 to 21 s, long 56 s to 5.6 min (1 device)
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
 In all: 17 to 52 starts, 17 min to 4.8 h, 1.12 to 19.11 GPU-hours

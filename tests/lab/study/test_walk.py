@@ -79,7 +79,7 @@ def test_where_less_is_better_the_shorter_time_wins() -> None:
         return {"median_e2el_ms": (4000.0 if "fp8" in request.arm else 5000.0) * noise(request)}
 
     found = walked(
-        study(QUANTIZED, objective={"metric": "e2e_p50", "workload": "short"}, **REPEATS), truth
+        study(QUANTIZED, objective={"metric": "e2el_p50", "workload": "short"}, **REPEATS), truth
     )
     adopted = arm(found, "quantization", "fp8")
     assert adopted.verdict is Verdict.ADOPTED

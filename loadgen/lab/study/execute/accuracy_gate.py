@@ -5,6 +5,8 @@ baseline.
 """
 
 import asyncio
+import itertools
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +14,7 @@ import orjson
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import Unreachable
-from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
+from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, usable_answers
 from loadgen.lab.study.plan.plan import NOISE
 from loadgen.lab.study.spec.arm_spec import ArmSpec, baseline
 from loadgen.lab.study.spec.questions import Question, sha256
@@ -29,7 +31,10 @@ TOGETHER = 8  # questions in flight
 ANSWER_TOKENS = 2048  # at most, thinking included
 CHAT = "openai-chat"
 ANSWER_S = 120.0
-MAX_FAILED = 0.05  # share of the questions that may get no answer; they count as wrong
+# Share of the questions that may get no answer; those that failed count as wrong, those that were
+# late are not compared.
+MAX_FAILED = 0.05
+NOT_JUDGED = "the answers are not judged"
 MAX_EXAMPLES = 5  # of wrong answers that are kept
 MAX_CHARACTERS = 200  # that are kept of each
 PROMPT = "{}\n\nGive the answer alone on the last line."
@@ -40,6 +45,7 @@ EXACT = {
     "tensor_parallel",
     "pipeline_parallel",
     "data_parallel",
+    "attention_data_parallel",
     "expert_parallel",
     "context_len",
     "max_batched_tokens",
@@ -67,7 +73,7 @@ def asks_questions(
     request: TrialRequest, arm: ArmSpec, study: Study, trials: Iterable[Trial]
 ) -> bool:
     """Return whether a start asks the questions: once for the baseline, and once in each step for a
-    lossy arm.
+    lossy arm; again if the answers did not come in time.
 
     Args:
         request: The start.
@@ -81,7 +87,8 @@ def asks_questions(
         return False
     place = request.step, request.arm
     earlier = (trial for trial in trials if (trial.request.step, trial.request.arm) == place)
-    return first_answers(earlier) is None
+    answers = usable_answers(earlier)
+    return answers is None or answers.unjudged
 
 
 class AccuracyGate:
@@ -123,6 +130,18 @@ class AccuracyGate:
             else ""
         )
 
+    def leaves_open(self, arm: ArmSpec, trials: Iterable[Trial]) -> bool:
+        """Return whether the answers of an arm did not come in time to judge it.
+
+        Args:
+            arm: The arm.
+            trials: Its starts.
+        """
+        if self._accuracy is None or not lossy(arm, self._base):
+            return False
+        answers = usable_answers(trials)
+        return answers is not None and answers.unjudged
+
     def judge(self, arm: ArmSpec, trials: Iterable[Trial]) -> tuple[bool, str]:
         """Judge the answers of an arm.
 
@@ -136,7 +155,9 @@ class AccuracyGate:
         """
         if self._accuracy is None or not lossy(arm, self._base):
             return False, ""
-        answers = first_answers(trials)
+        answers = usable_answers(trials)
+        if answers is not None and answers.unjudged:
+            return False, f"{NOT_JUDGED}: {answers.trouble}"
         if answers is None or answers.trouble:
             return (
                 True,
@@ -148,13 +169,15 @@ class AccuracyGate:
         if answers.questions != base.questions:
             return True, "its questions differ from the baseline's"
         max_loss = self._accuracy.max_loss
-        count = len(base.right)
-        pairs = list(zip(base.right, answers.right, strict=True))
+        late = {*base.late, *answers.late}
+        compared = enumerate(zip(base.right, answers.right, strict=True))
+        pairs = [pair for number, pair in compared if number not in late]
+        count = len(pairs)
         lost = pairs.count((True, False))
         won = pairs.count((False, True))
         counts = (
-            f"answers {answers.right.count(True)} of {count} questions right, the baseline "
-            f"{base.right.count(True)}"
+            f"answers {sum(ours for _, ours in pairs)} of {count} questions right, the baseline "
+            f"{sum(before for before, _ in pairs)}"
         )
         loss = (lost - won) / count
         chance = hypothesis_tests.mcnemar_one_sided_p(lost, won)
@@ -186,19 +209,24 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
     target = Target.from_settings(chat, model)
     slots = asyncio.Semaphore(TOGETHER)
     failures: list[str] = []
+    late: dict[int, str] = {}
     max_failed = int(MAX_FAILED * len(questions))
 
-    async def ask(question: Question) -> str | None:
+    async def ask(number: int, question: Question) -> str | None:
         async with slots:
-            if len(failures) > max_failed:  # the answers are unusable already
+            if len(failures) + len(late) > max_failed:  # the answers are unusable already
                 return None
+            since_s = time.monotonic()
             try:
                 return await _reply(target, question)
             except Unreachable as error:
-                failures.append(str(error))
+                if time.monotonic() - since_s < ANSWER_S:
+                    failures.append(str(error))
+                else:
+                    late[number] = str(error)
                 return None
 
-    replies = await asyncio.gather(*map(ask, questions))
+    replies = await asyncio.gather(*itertools.starmap(ask, enumerate(questions)))
     right = tuple(
         reply is not None and question.right(reply)
         for question, reply in zip(questions, replies, strict=True)
@@ -214,12 +242,17 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
         if reply is not None and not is_right
     ]
     trouble = ""
-    if len(failures) > max_failed:
+    unanswered = [*failures, *late.values()]
+    if len(unanswered) > max_failed:
         trouble = (
-            f"of {len(questions)} questions {len(failures)} or more got no answer: "
-            f"{public(failures[0])}"
+            f"of {len(questions)} questions {len(unanswered)} or more got no answer: "
+            f"{public(unanswered[0])}"
         )
-    return Answers(sha256(questions), right, tuple(wrong[:MAX_EXAMPLES]), trouble)
+    if len(failures) > max_failed:
+        late = {}  # the server failed, however slow it was
+    return Answers(
+        sha256(questions), right, tuple(wrong[:MAX_EXAMPLES]), trouble, tuple(sorted(late))
+    )
 
 
 async def _reply(target: Target, question: Question) -> str:

@@ -102,6 +102,7 @@ class Verdict(StrEnum):
     WORSE = "worse"
     SAME_AS = "same as"
     INFEASIBLE = "infeasible"
+    NOT_JUDGED = "not judged"  # better, but its answers did not come in time
     FAILED = "failed"
     PRUNED = "pruned"
     NOT_RUN = "not run"

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from loadgen.errors import BadInput, EngineError
 from loadgen.lab.study.execute import facts
 from loadgen.lab.study.execute.accuracy_gate import asks_questions
+from loadgen.lab.study.execute.changes import merged_stages
 from loadgen.lab.study.execute.disturbance import MAX_DISTURBED
 from loadgen.lab.study.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.lab.study.execute.publications import published_findings
@@ -31,7 +32,7 @@ from loadgen.lab.study.execute.trial import Disturbance, Trial, TrialRequest, Wo
 from loadgen.lab.study.execute.trial_runner import OnProgress, TrialRunner, crash, flush
 from loadgen.lab.study.execute.walk import Walk
 from loadgen.lab.study.plan.estimate import UsualStart
-from loadgen.lab.study.plan.plan import PlannedArm
+from loadgen.lab.study.plan.plan import CONFIRMATION, PlannedArm
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec.strict_model import convert
 from loadgen.lab.study.spec.study import Study
@@ -73,27 +74,27 @@ async def conduct(file: StudyFile, folder: Path, usual_s: UsualStart, view: View
         BadInput: The study cannot run here, or not in this store.
         EngineError: An engine could not be stopped, so nothing more can be measured.
     """
-    with file.named():
-        planner = Planner(file.study, usual_s)
-        with _store(file, planner, folder) as store:
-            walk = Walk(file.study, planner)
-            trials = store.trials()
-            store.give_up_running()
-            spent_s = _replay(walk, trials, same=store.folder) + store.lost_s
-            runner = TrialRunner(file.study, planner, store.folder)
-            run_next = _run_block if file.study.decision.rounds > 1 else _run_start
-            while (request := walk.request) is not None and spent_s < limit_s(file.study):
-                if request not in trials:
-                    left_s = limit_s(file.study) - spent_s
-                    ended = await _within(left_s, run_next(walk, store, runner, view), store)
-                    if not ended:
-                        break
-                    trials |= {trial.request: trial for trial in ended}
-                trial = trials[request]
-                spent_s += trial.seconds
-                walk.add(trial)
-                view.end(walk, trial)
-            return walk.found(BUDGET)
+    with file.named(), _store(file, Planner(file.study), folder) as store:
+        study = convert(store.facts["study"], Study)
+        planner = Planner(study, usual_s)
+        walk = Walk(study, planner)
+        trials = store.trials()
+        store.give_up_running()
+        spent_s = _replay(walk, trials, same=store.folder) + store.lost_s
+        runner = TrialRunner(study, planner, store.folder)
+        run_next = _run_block if study.decision.rounds > 1 else _run_start
+        while (request := walk.request) is not None and spent_s < limit_s(study):
+            if request not in trials:
+                left_s = limit_s(study) - spent_s
+                ended = await _within(left_s, run_next(walk, store, runner, view), store)
+                if not ended:
+                    break
+                trials |= {trial.request: trial for trial in ended}
+            trial = trials[request]
+            spent_s += trial.seconds
+            walk.add(trial)
+            view.end(walk, trial)
+        return walk.found(BUDGET)
 
 
 async def _within(
@@ -231,9 +232,26 @@ def _store(file: StudyFile, planner: Planner, folder: Path) -> Iterator[Store]:
         with Store.open(folder) as store:
             facts.check_unchanged(store.facts, now_facts, folder)
             facts.check_available(file.study, planner, now_facts)
+            _extend(store, now_facts["study"])
             for name in ("study", "text"):  # parts of them may change
                 store.note(name, now_facts[name])
             yield store
+
+
+def _extend(store: Store, study: dict[str, Any]) -> None:
+    """Give a study the stages that its store goes on with.
+
+    Stages that are added to a study that was over may change its winner, so the confirmation is
+    measured again.
+
+    Raises:
+        AtFault: A measured stage has changed or is missing.
+    """
+    before = store.facts["study"]["stages"]
+    measured = {request.step for request in store.trials()}
+    study["stages"] = merged_stages(before, study["stages"], measured, store.folder)
+    if CONFIRMATION in measured and len(study["stages"]) > len(before):
+        store.set_aside(CONFIRMATION)
 
 
 @dataclass

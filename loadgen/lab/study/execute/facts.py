@@ -15,6 +15,7 @@ from typing import Any, Self
 from loadgen.config.target import SIMULATOR
 from loadgen.errors import BadInput, Place, setting
 from loadgen.lab.study.execute import walk
+from loadgen.lab.study.execute.changes import check_same, first_change, shown
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec import questions
 from loadgen.lab.study.spec.stages import Joint
@@ -151,7 +152,7 @@ def check_available(study: Study, planner: Planner, facts: Mapping[str, Any]) ->
 
 
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Check that a study may go on in a store.
+    """Check that a study may go on in a store, but for its stages (`changes.merged_stages`).
 
     Args:
         before: The facts in the store.
@@ -166,16 +167,11 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
         raise BadInput(
             str(folder), "holds published results", f"name another folder with {setting.store}"
         )
-    if (at := _first_change(before["study"], now["study"], ())) is not None:
-        problem = (
-            f"is {_at(now['study'], at)}, but was {_at(before['study'], at)} when {folder} "
-            "was begun"
-        )
-        raise AtFault(at, problem, f"undo the change, or begin another store with {setting.store}")
+    check_same(before["study"] | {"stages": None}, now["study"] | {"stages": None}, (), folder)
     for ground in GROUNDS:
-        if (at := _first_change(before.get(ground), now[ground], (ground,))) is not None:
+        if (at := first_change(before.get(ground), now[ground], (ground,))) is not None:
             problem = (
-                f"{fact_name(at)}: {_at(now, at)} now, but {_at(before, at)} when the store "
+                f"{fact_name(at)}: {shown(now, at)} now, but {shown(before, at)} when the store "
                 "was begun"
             )
             raise BadInput(
@@ -198,30 +194,6 @@ def fact_name(at: Place) -> str:
         return f"version of {name}"
     assert kind == "data", at
     return ", ".join([f"data of {name}", *(_OF_DATA[part] for part in parts)])
-
-
-def _first_change(before: Any, now: Any, at: Place) -> Place | None:
-    if at in (("budget",), ("report",)) or (at[:1], at[2:]) == (
-        ("stages",),
-        ("expect",),
-    ):  # not measured
-        return None
-    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        before = dict(enumerate(before))
-        now = dict(enumerate(now))
-    if isinstance(before, dict) and isinstance(now, dict):
-        places = (_first_change(before.get(key), now.get(key), (*at, key)) for key in now | before)
-        return next((place for place in places if place is not None), None)
-    return None if before == now else at
-
-
-def _at(value: Any, at: Place) -> str:
-    for key in at:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError):
-            return "nothing"
-    return "nothing" if value is None else repr(value)
 
 
 @dataclass(frozen=True, slots=True)

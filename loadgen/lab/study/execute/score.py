@@ -1,6 +1,6 @@
 """The score of a trial: its value of the objective, and the limits of the study that it missed.
 
-`search_goodput` finds the value that no single run has: the highest rate of a running server that
+`search_max_rate` finds the value that no single run has: the highest rate of a running server that
 meets its limits.
 """
 
@@ -20,10 +20,10 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
 from loadgen.lab.study.execute.accuracy_gate import AccuracyGate
 from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
-from loadgen.lab.study.execute.trial import Goodput, Trial, WorkloadRun
+from loadgen.lab.study.execute.trial import MaxRate, Trial, WorkloadRun
 from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.spec.arm_spec import ArmSpec
-from loadgen.lab.study.spec.study import Study
+from loadgen.lab.study.spec.study import MAX_RATE, METRICS, Study
 from loadgen.util.number_format import four_digits, percent
 
 
@@ -31,10 +31,7 @@ def devices_used(arm: ArmSpec, study: Study) -> int:
     """Return the number of accelerators that an arm uses; 1 if the box has none, so that box and
     device are equal.
     """
-    box = study.hardware.devices
-    if not box:
-        return 1
-    return min(max(len(arm.devices), arm.width * arm.replicas), box)
+    return arm.devices_used(study.hardware.devices) or 1
 
 
 def copies(arm: ArmSpec, study: Study) -> int:
@@ -93,11 +90,11 @@ def objective_value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | Non
 
 def _value(run: WorkloadRun, arm: ArmSpec, study: Study) -> float | None:
     metric = study.objective.metric
-    if metric == "goodput":
-        goodput = run.findings.goodput
-        return goodput.rate * copies(arm, study) if goodput and goodput.rate else None
-    if metric == "e2e_p50":
-        return _positive(run.summary.get("median_e2el_ms"))
+    if metric == MAX_RATE:
+        found = run.findings.max_rate
+        return found.rate * copies(arm, study) if found and found.rate else None
+    if METRICS[metric].number:
+        return _positive(run.summary.get(METRICS[metric].number))
     if metric == "output_tps_per_gpu":
         output = _positive(run.summary.get("output_throughput"))
         return None if output is None else output / devices_used(arm, study)
@@ -122,12 +119,12 @@ def missed_limits(trial: Trial, study: Study) -> str | None:
     if run.success_rate < study.objective.success_rate:
         least = percent(study.objective.success_rate, 1)
         return f"success rate {percent(run.success_rate, 1)}, at least {least} is required"
-    goodput = run.findings.goodput
-    if study.objective.metric == "goodput" and goodput and not goodput.rate:
-        lowest = min(rate for rate, _ in goodput.tried)
-        return f"no rate meets {goodput.limits}, down to {four_digits(lowest)} req/s"
+    found = run.findings.max_rate
+    if study.objective.metric == MAX_RATE and found and not found.rate:
+        lowest = min(rate for rate, _ in found.tried)
+        return f"no rate meets {found.limits}, down to {four_digits(lowest)} req/s"
     missed = [row for row in run.findings.slo if not row.met]
-    if missed and study.objective.metric != "goodput":
+    if missed and study.objective.metric != MAX_RATE:
         values = [
             "exceeded, because too many requests failed" if row.beyond else row.value_text
             for row in missed
@@ -139,11 +136,11 @@ def missed_limits(trial: Trial, study: Study) -> str | None:
 
 
 def lower_bound_note(trial: Trial, study: Study) -> str:
-    """Return why the true goodput may be higher than the measured one; empty if it is exact."""
-    goodput = trial.runs[study.objective.workload].findings.goodput
-    if study.objective.metric != "goodput" or not goodput or goodput.end != "floor":
+    """Return why the highest rate may be higher than the measured one; empty if it is exact."""
+    found = trial.runs[study.objective.workload].findings.max_rate
+    if study.objective.metric != MAX_RATE or not found or found.end != "floor":
         return ""
-    edge = f"it failed at {four_digits(goodput.fails)} req/s" if goodput.fails else "no rate failed"
+    edge = f"it failed at {four_digits(found.fails)} req/s" if found.fails else "no rate failed"
     return f"only a lower bound, {edge}"
 
 
@@ -172,7 +169,7 @@ def _positive(number: Any) -> float | None:
     )
 
 
-async def search_goodput(
+async def search_max_rate(
     measure: Measure,
     settings: RunSettings,
     limits: RequestShare,
@@ -180,7 +177,7 @@ async def search_goodput(
     *,
     folder: Path,
     start: float,
-) -> Goodput:
+) -> MaxRate:
     """Find the highest rate that meets the limits.
 
     Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
@@ -201,7 +198,7 @@ async def search_goodput(
         return nullcontext(folder / f"{name}.records.jsonl")
 
     bounds = SearchBounds(max_runs=effort.max_runs)
-    levels = Levels(measure, settings, [limits], records, name="goodput", bounds=bounds)
+    levels = Levels(measure, settings, [limits], records, name="max-rate", bounds=bounds)
     span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
     highest = await find_highest_level(levels.run_level, start, span, levels.doubt)
     notes = levels.notes + levels.disturbances
@@ -210,7 +207,7 @@ async def search_goodput(
         if not highest.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")
-    return Goodput(
+    return MaxRate(
         rate=highest.level,
         fails=highest.fails if math.isfinite(highest.fails) else None,
         end=str(End.FLOOR if highest.end in (End.CLIENT, End.DISTURBED) else highest.end),

@@ -14,8 +14,8 @@ from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, same_config
 from loadgen.lab.study.execute.disturbance import attempts, disturbance
 from loadgen.lab.study.execute.findings import StepResult
 from loadgen.lab.study.execute.score import count_trial, gain, objective_value
-from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
-from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, PlannedArm, Step
+from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, usable_answers
+from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, PlannedArm, Step
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.study import Study
@@ -46,6 +46,7 @@ class StepRun:
         base_answers: Answers of the baseline to the gate's questions; None if it was not asked.
 
     Attributes:
+        least_effect: Smallest effect, a share, that the step can detect; None: unknown.
         over: Whether the step has ended.
         broken: Why the reference cannot be measured; empty if it can.
         arms_ahead: Names of the arms that the running block starts after the one that is started
@@ -73,6 +74,12 @@ class StepRun:
         decision = study.decision
         self._plan = group_sequential.Plan(
             decision.min_effect, decision.confidence, step.min_starts, step.max_starts
+        )
+        rivals = max(1, len(self._arms) - 1)
+        self.least_effect = (
+            group_sequential.detectable_effect(noise_before, rivals, self._plan)
+            if noise_before
+            else None
         )
         self.over = False
         self.broken = ""
@@ -118,8 +125,6 @@ class StepRun:
         """
         open_ = "" if self.over else open_
         arms = sorted(self._arms.values(), key=lambda arm: arm.name != self._base)
-        rivals = max(1, len(arms) - 1)
-        noise = self._noise_before
         return StepResult(
             step=self.step,
             arms=tuple(
@@ -130,9 +135,7 @@ class StepRun:
             won=tuple(arm.name for arm in self._winners()) if self.over else (),
             noise=self._noise(),
             round_noise=self._round_noise(),
-            least_effect=group_sequential.detectable_effect(noise, rivals, self._plan)
-            if noise
-            else None,
+            least_effect=self.least_effect,
             open=open_,
         )
 
@@ -173,10 +176,10 @@ class StepRun:
                 self._reference_unmeasured = len(arm.values) == len(before.values)
                 arm = replace(arm, verdict=Verdict.REFERENCE)
             self._arms[name] = arm
-            if self.step.kind == NOISE:
-                self._break(
-                    self._gate.baseline_unusable_reason(first_answers(self._reference.trials))
-                )
+            answers = usable_answers(self._reference.trials)
+            asks_again = answers is not None and answers.unjudged and block + 1 < NOISE_STARTS
+            if self.step.kind == NOISE and not asks_again:
+                self._break(self._gate.baseline_unusable_reason(answers))
             return
         if name == self._base:
             self._break(str(failure))
@@ -296,6 +299,11 @@ class StepRun:
                 if arm.feasible and arm.verdict in _COMPARABLE:
                     reason = f"it meets limits that {self._base} misses"
                     self._update(arm.name, verdict=Verdict.BETTER, reason=reason)
+        for arm in self._rivals():
+            if arm.verdict is Verdict.BETTER and self._gate.leaves_open(
+                arm.planned.spec, arm.trials
+            ):
+                self._update(arm.name, verdict=Verdict.NOT_JUDGED)
         for arm in self._winners():
             self._update(arm.name, verdict=Verdict.ADOPTED)
 

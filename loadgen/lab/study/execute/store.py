@@ -31,7 +31,7 @@ CREATE TABLE starts (
     id INTEGER PRIMARY KEY,
     step TEXT NOT NULL, block INTEGER NOT NULL, arm TEXT NOT NULL, attempt INTEGER NOT NULL,
     config TEXT NOT NULL,        -- hash of what was served
-    state TEXT NOT NULL,         -- running, ended or lost
+    state TEXT NOT NULL,         -- running, ended, lost or aside
     build TEXT,                  -- version of the engine
     began TEXT NOT NULL, seconds REAL, ready_s REAL,
     failure TEXT,                -- JSON: kind, cause, transient
@@ -274,8 +274,10 @@ class Store:
 
     @property
     def lost_s(self) -> float:
-        """How long the starts took that the budget cut short, s."""
-        row = self._database.execute("SELECT sum(seconds) FROM starts WHERE state = 'lost'")
+        """How long the starts took that the budget cut short or that were set aside, s."""
+        row = self._database.execute(
+            "SELECT sum(seconds) FROM starts WHERE state IN ('lost', 'aside')"
+        )
         return row.fetchone()[0] or 0.0
 
     def give_up_running(self, seconds: float | None = None) -> None:
@@ -293,6 +295,17 @@ class Store:
                 "UPDATE starts SET state = 'lost', seconds = ? / (SELECT count(*) FROM starts "
                 "WHERE state = 'running') WHERE state = 'running'",
                 (seconds,),
+            )
+
+    def set_aside(self, step: str) -> None:
+        """Let the starts of a step count no more; their files stay.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
+        with kept(self.folder):
+            self._database.execute(
+                "UPDATE starts SET state = 'aside' WHERE step = ? AND state = 'ended'", (step,)
             )
 
     def begin(self, request: TrialRequest, config: str, began: str) -> tuple[int, Path]:

@@ -1,7 +1,7 @@
 """A trial: one fresh start of an arm, its request and its outcome.
 
 `WorkloadFindings` is what was judged of a workload's run beside its numbers: verdict, limits,
-goodput, what disturbed it, and where it was published.
+the highest rate, what disturbed it, and where it was published.
 """
 
 from __future__ import annotations
@@ -99,12 +99,19 @@ class Answers:
         right: Whether each question was answered right; False if it got no answer.
         wrong: A few wrong answers: `question`, a right `answer`, and what the server `said`.
         trouble: Why the answers cannot be used; empty if they can.
+        late: Indices of the questions that got no answer in time, which says nothing of the answer.
     """
 
     questions: str
     right: tuple[bool, ...]
     wrong: tuple[Mapping[str, str], ...] = ()
     trouble: str = ""
+    late: tuple[int, ...] = ()
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether too many answers did not come in time to judge the server by them."""
+        return bool(self.trouble and self.late)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with `right` as a string of 0 and 1."""
@@ -113,13 +120,15 @@ class Answers:
             "right": "".join("01"[right] for right in self.right),
             "wrong": list(self.wrong),
             "trouble": self.trouble,
+            "late": list(self.late),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read the JSON form that `to_dict` returns."""
         right = tuple(digit == "1" for digit in data["right"])
-        return cls(data["questions"], right, tuple(data["wrong"]), data["trouble"])
+        late = tuple(data.get("late", ()))  # stores of before have none
+        return cls(data["questions"], right, tuple(data["wrong"]), data["trouble"], late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +162,13 @@ class Trial:
     answers: Answers | None = None
 
 
-def first_answers(trials: Iterable[Trial]) -> Answers | None:
-    """Return the answers of the first trial that has some; None if none has."""
-    return next((trial.answers for trial in trials if trial.answers is not None), None)
+def usable_answers(trials: Iterable[Trial]) -> Answers | None:
+    """Return the first answers that can be judged, else the last that cannot; None if there are
+    none.
+    """
+    answers = [trial.answers for trial in trials if trial.answers is not None]
+    judged = (part for part in answers if not part.unjudged)
+    return next(judged, answers[-1] if answers else None)
 
 
 def now() -> str:
@@ -163,8 +176,8 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-class Goodput(Struct, frozen=True, kw_only=True):
-    """The highest request rate that meets the goodput limits.
+class MaxRate(Struct, frozen=True, kw_only=True):
+    """The highest request rate that meets the limits.
 
     Attributes:
         rate: The highest tried rate that met them, requests/s; 0: none.
@@ -262,7 +275,7 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
         reasons: Why the run is not VALID.
         slo: What it shows of each limit.
         simulated: Whether the simulator was measured.
-        goodput: The goodput of a study whose objective it is.
+        max_rate: The highest rate within the limits, of a study whose objective it is.
         disturbance: What disturbed the run; None: unknown.
         servers: How many servers were measured together.
         published: The numbers as published, by vLLM's names; empty if the study measured the run
@@ -274,7 +287,7 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
     reasons: list[str] = msgspec.field(default_factory=list)
     slo: list[LimitResult] = msgspec.field(default_factory=list)
     simulated: bool | None = None
-    goodput: Goodput | None = None
+    max_rate: MaxRate | None = None
     disturbance: Disturbance | None = None
     servers: int = 1
     published: dict[str, float] = msgspec.field(default_factory=dict)

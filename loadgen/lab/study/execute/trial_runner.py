@@ -22,7 +22,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.lab.study.execute.accuracy_gate import answers
 from loadgen.lab.study.execute.disturbance import QuietWait, Reading, client_error
-from loadgen.lab.study.execute.score import search_goodput
+from loadgen.lab.study.execute.score import search_max_rate
 from loadgen.lab.study.execute.store import NotKept, kept
 from loadgen.lab.study.execute.trial import (
     INVALID,
@@ -37,7 +37,7 @@ from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec import questions
-from loadgen.lab.study.spec.study import Study
+from loadgen.lab.study.spec.study import MAX_RATE, Study
 from loadgen.metrics.progress import Progress
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.series import RunBrief
@@ -213,7 +213,7 @@ class TrialRunner:
         round_: int = 0,
         foreign: Sequence[int] = (),
     ) -> tuple[WorkloadRun, Failure | None]:
-        """Run a workload, and the search for the highest rate if goodput decides; returns why it
+        """Run a workload, and the search for the highest rate if that decides; returns why it
         does not count.
 
         Args:
@@ -230,7 +230,7 @@ class TrialRunner:
             NotKept: A file cannot be written.
         """
         objective = self._study.objective
-        slo = objective.slo if objective.metric != "goodput" else None
+        slo = objective.slo if objective.metric != MAX_RATE else None
         self._create(folder)
         load = self._planner.loads[name]
         settings = load.replace(
@@ -250,7 +250,7 @@ class TrialRunner:
             failure = Failure(HANG, result.silences[-1].found, transient=True)
         if failure is None and result.verdict is Verdict.INVALID:
             failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
-        if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
+        if failure is not None or (objective.metric, objective.workload) != (MAX_RATE, name):
             return workload_run, failure
 
         async def measure(rated: RunSettings, name: str, stop: StopRule) -> Result:
@@ -259,7 +259,7 @@ class TrialRunner:
         effort = Effort.for_effect(self._study.decision.min_effect)
         start = result.numbers.request_throughput or 1.0
         try:
-            goodput = await search_goodput(
+            found = await search_max_rate(
                 measure, settings, objective.limits, effort, folder=folder, start=start
             )
         except (EngineError, NotKept):
@@ -268,7 +268,7 @@ class TrialRunner:
             return workload_run, await _engine_failure(engines) or Failure(
                 INVALID, str(error), transient=True
             )
-        judged = brief["loadgen"] | {"goodput": to_json_values(goodput)}
+        judged = brief["loadgen"] | {"max_rate": to_json_values(found)}
         judged |= {"disturbance": self._disturbance(before, foreign, result)}
         return replace(workload_run, summary=brief | {"loadgen": judged}), await _engine_failure(
             engines

@@ -19,15 +19,21 @@ from loadgen.lab.study.execute.disturbance import attempts
 from loadgen.lab.study.execute.findings import Findings, StepResult
 from loadgen.lab.study.execute.score import count_trial, gain
 from loadgen.lab.study.execute.step_run import Assignments, StepRun
-from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, first_answers
+from loadgen.lab.study.execute.trial import Answers, Trial, TrialRequest, usable_answers
 from loadgen.lab.study.plan.plan import PlannedArm, Step
 from loadgen.lab.study.plan.planner import Planner
 from loadgen.lab.study.spec.stages import Categorical, IntRange, Joint, Log2Range
 from loadgen.lab.study.spec.study import Study
 from loadgen.stats.variance import Noise
+from loadgen.util.number_format import percent
 from loadgen.util.packages import require
 
 STEP_NAME = "{} (drawn)"
+MAX_LEAST_EFFECT = 0.5  # a study that can detect only larger effects ends
+TOO_NOISY = (
+    "{}: starts of the same arm differ by {}, so only effects of {} or more can be detected; "
+    "use longer workloads, a quieter machine or more repeats"
+)
 
 
 class Walk:
@@ -96,11 +102,14 @@ class Walk:
 
     def _run(self) -> Generator[TrialRequest, Trial, None]:
         yield from self._run_step(self._planner.noise())
-        self._base_answers = first_answers(self._done[0].arms[0].trials)
+        self._base_answers = usable_answers(self._done[0].arms[0].trials)
         if self.broken:
             return
         for number, stage in enumerate(self.study.stages):
             step = self._planner.stage(number)
+            self.broken = self._too_noisy(step)
+            if self.broken:
+                return
             if isinstance(stage, Joint):
                 self._running = search = JointSearch(
                     step, number, stage, self.study, self._planner, self._base_answers
@@ -114,13 +123,29 @@ class Walk:
                 return
         yield from self._run_step(self._planner.confirmation())
 
+    def _noise(self) -> Noise | None:
+        """Return the noise of all steps so far; None: unknown."""
+        return Noise.pooled([result.noise for result in self._done if result.noise is not None])
+
+    def _step_run(self, step: Step) -> StepRun:
+        return StepRun(
+            step, self.study, self._planner, self._nogoods, self._noise(), self._base_answers
+        )
+
+    def _too_noisy(self, step: Step) -> str:
+        """Return why a stage would decide nothing; empty if it may decide something."""
+        noise = self._noise()
+        least_effect = self._step_run(step).least_effect
+        if step.idle or noise is None or least_effect is None:
+            return ""
+        if least_effect <= MAX_LEAST_EFFECT:
+            return ""
+        return TOO_NOISY.format(step.name, percent(noise.sd, 1), percent(least_effect, 0))
+
     def _run_step(
         self, step: Step, number: int | None = None
     ) -> Generator[TrialRequest, Trial, None]:
-        noise = Noise.pooled([result.noise for result in self._done if result.noise is not None])
-        self._running = run = StepRun(
-            step, self.study, self._planner, self._nogoods, noise, self._base_answers
-        )
+        self._running = run = self._step_run(step)
         yield from run.run()
         self._running = None
         self._done.append(run.found())

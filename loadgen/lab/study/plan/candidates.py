@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from loadgen.engines.kinds.flag_syntax import compact_json
 from loadgen.errors import BadInput, Place
 from loadgen.lab.study.spec.arm_spec import ArmSpec, baseline
 from loadgen.lab.study.spec.expression import Expression
@@ -84,9 +86,14 @@ class Candidates:
         return arms
 
     def drawn(self, number: int, values: Mapping[str, Any], at: Place) -> ArmSpec:
-        """Return the arm of a joint stage that sets its knobs to these values."""
-        change = _change_to(values)
+        """Return the arm of a joint stage that sets its knobs and flags to these values.
+
+        Raises:
+            AtFault: No arm can have these values.
+        """
         start = self.starts(number)[0]
+        _check_flags(values, start, at)
+        change = _change_to(values)
         return replace(
             start.changed(change, self.study), name=_name_of(values), changes=(change,), at=at
         )
@@ -170,9 +177,50 @@ def _expected_names(stage: Named) -> list[str]:
     return names
 
 
+def is_raw(name: str) -> bool:
+    """Return whether a grid or a joint stage varies a flag of the engine's own by this name."""
+    return name.startswith("-")
+
+
 def _change_to(values: Mapping[str, Any]) -> Change:
-    knobs = {name: value for name, value in values.items() if name not in OF_ARMS}
-    return Change(knobs=knobs, model=values.get("model"), replicas=values.get("replicas"))
+    flags = {name: value for name, value in values.items() if is_raw(name)}
+    knobs = {name: value for name, value in values.items() if name not in (*OF_ARMS, *flags)}
+    return Change(
+        knobs=knobs,
+        raw=[
+            shlex.join((name, *_flag_values(value)))
+            for name, value in flags.items()
+            if not _leaves_out(value)
+        ],
+        model=values.get("model"),
+        replicas=values.get("replicas"),
+    )
+
+
+def _leaves_out(value: Any) -> bool:
+    return value is None or value is False
+
+
+def _flag_values(value: Any) -> list[str]:
+    """Return the words behind a flag: none for true, several for a list, JSON for a mapping."""
+    if value is True:
+        return []
+    if isinstance(value, list):
+        return list(map(str, value))
+    return [compact_json(value) if isinstance(value, Mapping) else str(value)]
+
+
+def _check_flags(values: Mapping[str, Any], arm: ArmSpec, at: Place) -> None:
+    for name, value in values.items():
+        if not is_raw(name):
+            continue
+        if "=" in name or shlex.split(name) != [name]:
+            raise AtFault(
+                (*at, name), "is not the name of a flag", "give its name, and its values apart"
+            )
+        if _leaves_out(value) and name in arm.raw:
+            problem = f"{arm.name} has this flag, and a stage cannot take it away"
+            raise AtFault((*at, name), problem, "start from an arm without it")
 
 
 def _name_of(values: Mapping[str, Any]) -> str:
@@ -219,6 +267,7 @@ def _combinations(stage: Grid, at: Place, arm: ArmSpec, study: Study) -> Iterato
     }
     for values in itertools.product(*stage.grid.values()):
         combination = dict(zip(stage.grid, values, strict=True))
+        _check_flags(combination, arm, at)
         try:
             if condition is None or condition.holds(variables | combination):
                 yield combination

@@ -4,12 +4,14 @@ basis.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loadgen.analysis.search.criteria import RequestShare
 from loadgen.analysis.search.search_bounds import RUN_S
 from loadgen.config.settings import RunSettings
+from loadgen.engines import Launch
+from loadgen.engines.kinds import simulator
 
 # Engine and model -> seconds on this machine; None: never started here.
 UsualStart = Callable[[str, str], float | None]
@@ -120,6 +122,20 @@ def start(engine: str, model: str, usual_s: UsualStart) -> Span:
     return Span(shortest, longest, f"usual for {size:g} billion parameters")
 
 
+def simulated_start(launch: Launch, usual: Span) -> Span:
+    """Add a simulator's own time to the usual time until it answers.
+
+    Args:
+        launch: How it is started.
+        usual: The usual time.
+    """
+    engine = simulator.settings_of(launch)
+    if engine is None or not engine.startup_s:
+        return usual
+    least_s, most_s = (engine.startup_s + time_s for time_s in (usual.min_s, usual.max_s))
+    return Span(least_s, most_s, f"--startup-s, and {usual.basis}")
+
+
 def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     """Estimate the time of a run of a workload; None: unknown.
 
@@ -163,6 +179,30 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
             f"{lengths[1]} tokens, 5 to 80 ms a token, more if the server does not keep up"
         )
     return Span(max(at_rate[0], times[0]), max(at_rate[1], times[1]), basis)
+
+
+def simulated(settings: RunSettings, launches: Sequence[Launch]) -> Span | None:
+    """Estimate the time of a run of a workload by the costs of simulators; None: unknown.
+
+    Args:
+        settings: Settings of the run.
+        launches: How the simulators are started, which share the requests.
+    """
+    lengths = tokens(settings)
+    engine = simulator.settings_of(launches[0])
+    timed = settings.duration is not None and settings.num_prompts is None
+    if timed or lengths is None or engine is None:
+        return load(settings, "", 0)
+    from loadgen.engines.sim.capacity import closed_load_s  # slow to import
+
+    prompt = lengths[0] + (launches[0].template_tokens or 0)
+    requests = settings.num_prompts or 1000
+    share = math.ceil(requests / len(launches))
+    in_flight = math.ceil((settings.max_concurrency or requests) / len(launches))
+    least_s, most_s = closed_load_s(engine, share, in_flight, prompt, max(1, lengths[1]))
+    due_s = (requests - 1) / settings.request_rate
+    basis = f"{requests} requests of {sum(lengths):,} tokens by the simulator's costs"
+    return Span(max(least_s, due_s), max(least_s, due_s) + most_s - least_s, basis)
 
 
 def searched(span: Span, limits: RequestShare, effort: Effort) -> Span:

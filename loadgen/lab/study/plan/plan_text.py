@@ -89,12 +89,12 @@ def _lines(plan: Plan, columns: int) -> Iterator[str]:
     yield from terminal_writer.lines((_aim(plan),), columns)
     for number, step in enumerate(plan.steps):
         yield ""
-        yield from _step_lines(number, step)
+        yield from _step_lines(number, step, plan.study.hardware.devices)
     yield ""
     yield from _total(plan)
 
 
-def _step_lines(number: int, step: Step) -> Iterator[str]:
+def _step_lines(number: int, step: Step, box: int) -> Iterator[str]:
     starts = value_range(*step.starts)
     about = {
         "noise": "the baseline alone",
@@ -108,11 +108,11 @@ def _step_lines(number: int, step: Step) -> Iterator[str]:
         yield f"   note: {note}"
     widest = max((len(arm.name) for arm in step.arms), default=0)
     for arm in step.arms:
-        yield from _arm_lines(arm, widest, arm.name in step.wins)
+        yield from _arm_lines(arm, widest, box, wins=arm.name in step.wins)
 
 
-def _arm_lines(arm: PlannedArm, widest: int, wins: bool) -> Iterator[str]:
-    marks = []
+def _arm_lines(arm: PlannedArm, widest: int, box: int, *, wins: bool) -> Iterator[str]:
+    marks = [plural(arm.spec.devices_used(box), "device")] if box else []
     if arm.start:
         marks.append("the arm it starts from")
     if wins:
@@ -208,11 +208,11 @@ def _step(step: Step, plan: Plan) -> dict[str, Any]:
         "blocks": [step.order(seed, block) for block in range(step.min_starts)],
         "expected": list(step.wins),
         "notes": list(step.notes),
-        "arms": [_arm(arm) for arm in step.arms],
+        "arms": [_arm(arm, plan.study.hardware.devices) for arm in step.arms],
     }
 
 
-def _arm(arm: PlannedArm) -> dict[str, Any]:
+def _arm(arm: PlannedArm, box: int) -> dict[str, Any]:
     return {
         "name": arm.name,
         "start": arm.start,
@@ -222,6 +222,7 @@ def _arm(arm: PlannedArm) -> dict[str, Any]:
         "knobs": dict(arm.spec.knobs),
         "replicas": arm.spec.replicas,
         "devices": list(arm.spec.devices),
+        "devices_used": arm.spec.devices_used(box),
         "identity": arm.identity,
         "same_as": arm.same_as,
         "workloads": list(arm.workloads),

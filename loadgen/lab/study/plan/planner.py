@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from loadgen.config.target import SIMULATOR
 from loadgen.engines import Launch
 from loadgen.errors import BadInput, Place
 from loadgen.lab.study.plan import estimate, study_engines
@@ -17,7 +18,7 @@ from loadgen.lab.study.plan.study_engines import StudyEngines, identity
 from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.stages import Change, Grid, Interactions, Joint
 from loadgen.lab.study.spec.strict_model import AtFault
-from loadgen.lab.study.spec.study import Study
+from loadgen.lab.study.spec.study import MAX_RATE, METRICS, Study
 from loadgen.lab.study.spec.workloads import loads
 
 CHANGES_NOTHING = "its values change nothing: it is served like {}"
@@ -133,6 +134,7 @@ class Planner:
             notes.append("no combination meets its condition `where`: nothing is started")
         elif not isinstance(stage, Joint) and all(arm.start for arm in everything):
             notes.append("it tries only the arm that it starts from: nothing is started")
+        notes += self._device_notes(everything)
         names = {arm.name for arm in everything}
         repeats = self._study.decision.repeats
         return Step(
@@ -184,6 +186,16 @@ class Planner:
         repeats = self._study.decision.repeats
         return Step(CONFIRMATION, CONFIRMATION, (first.name,), arms, repeats.least, repeats.most)
 
+    def _device_notes(self, arms: Sequence[PlannedArm]) -> list[str]:
+        """Return a warning if arms use different numbers of devices."""
+        box = self._study.hardware.devices
+        numbers = sorted({arm.spec.devices_used(box) for arm in arms})
+        if len(numbers) < 2:
+            return []
+        used = " and ".join(filter(None, (", ".join(map(str, numbers[:-1])), str(numbers[-1]))))
+        metric = self._study.objective.metric
+        return [f"its arms use {used} devices: {metric} {METRICS[metric].of_devices}"]
+
     def _workloads(self, number: int) -> tuple[str, ...]:
         return tuple(
             dict.fromkeys((self._study.objective.workload, *self._study.stages[number].workloads))
@@ -211,15 +223,22 @@ class Planner:
         model = self._study.models[spec.model]
         launches = self._launches(spec)
         same = identity(spec, launches)
-        devices = min(spec.width * spec.replicas, self._study.hardware.devices)
+        devices = spec.devices_used(self._study.hardware.devices)
         objective = self._study.objective
         spans: dict[str, Span | None] = {}
         for name in workloads:
-            span = estimate.load(self.loads[name], model, devices)
-            if span is not None and (objective.metric, objective.workload) == ("goodput", name):
+            span = (
+                estimate.simulated(self.loads[name], launches)
+                if spec.engine == SIMULATOR
+                else estimate.load(self.loads[name], model, devices)
+            )
+            if span is not None and (objective.metric, objective.workload) == (MAX_RATE, name):
                 effort = Effort.for_effect(self._study.decision.min_effect)
                 span = estimate.searched(span, objective.limits, effort)
             spans[name] = span
+        until_ready = estimate.start(spec.engine, model, self._usual_s)
+        if spec.engine == SIMULATOR and self._usual_s(spec.engine, model) is None:
+            until_ready = estimate.simulated_start(launches[0], until_ready)
         return PlannedArm(
             step=step,
             spec=spec,
@@ -231,7 +250,7 @@ class Planner:
             batches=(workloads,)
             if self.engines.engine(spec).probes.flush
             else tuple((name,) for name in workloads),
-            until_ready=estimate.start(spec.engine, model, self._usual_s),
+            until_ready=until_ready,
             loads=spans,
             same_as=None if start or step == CONFIRMATION else self._seen.get(same),
             notes=study_engines.notes(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from loadgen.config.data import TRACE
+from loadgen.config.output import parse_percentiles
 from loadgen.config.settings import RunSettings
 from loadgen.engines import Engine, Launch, Probes
 from loadgen.errors import BadInput, Place
@@ -23,7 +24,7 @@ from loadgen.lab.study.spec.arm_spec import ArmSpec
 from loadgen.lab.study.spec.expression import Expression
 from loadgen.lab.study.spec.stages import Grid
 from loadgen.lab.study.spec.strict_model import AtFault, suggestion
-from loadgen.lab.study.spec.study import Study
+from loadgen.lab.study.spec.study import MAX_RATE, METRICS, Study
 from loadgen.util.packages import find
 
 FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
@@ -220,17 +221,23 @@ def check_condition(study: Study, number: int, knobs: Callable[[str], Iterable[s
 
 
 def check_rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
-    """Check that goodput is decided by a workload that can run at any rate.
+    """Check that the highest rate is looked for with a workload that can run at any, and that the
+    workload that decides reports the percentile of the objective.
 
     Raises:
-        AtFault: Its data set sets the time of each request.
+        AtFault: Its data set sets the time of each request, or the percentile is not reported.
     """
     name = study.objective.workload
-    if study.objective.metric == "goodput" and loads[name].dataset_name == TRACE:
+    if study.objective.metric == MAX_RATE and loads[name].dataset_name == TRACE:
         problem = (
-            f"{name} is a trace, which says when each request is due, and goodput looks for a rate"
+            f"{name} is a trace, which says when each request is due, and {MAX_RATE} looks for a "
+            "rate"
         )
         raise AtFault(("objective", "workload"), problem, "let another workload decide")
+    reported = parse_percentiles(loads[name].metric_percentiles)
+    if METRICS[study.objective.metric].number.startswith("p99_") and 99 not in reported:
+        problem = f"does not report p99, which {study.objective.metric} needs"
+        raise AtFault(("workloads", name), problem, "add 99 to its metric_percentiles")
 
 
 def notes(arm: ArmSpec, launch: Launch, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
@@ -262,8 +269,11 @@ def _place(study: Study, spec: ArmSpec, name: str) -> Place:
     if name == "host":
         return ("engines", spec.engine, name)
     for change in reversed(spec.changes):
-        if name in change.knobs or (name in OF_ARMS and getattr(change, name) is not None):
-            deep = spec.at[-1] in ("grid", "joint", "expect") or name in OF_ARMS
+        swept = spec.at[-1] in ("grid", "joint", "expect")
+        flags = [flag.partition(" ")[0] for flag in change.raw] if swept else []
+        of_arm = name in OF_ARMS and getattr(change, name) is not None
+        if name in change.knobs or name in flags or of_arm:
+            deep = swept or of_arm
             return (*spec.at, name) if deep else (*spec.at, "knobs", name)
     if name in study.baseline.knobs and spec.knobs.get(name) == study.baseline.knobs[name]:
         return ("baseline", "knobs", name)

@@ -17,6 +17,7 @@ from loadgen.lab.study.execute.arm_result import ArmResult, Difference, Verdict,
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report.report_model import ReportModel
+from loadgen.lab.study.spec.study import MAX_RATE
 from loadgen.report.tool_block import VLLM_LATENCIES, vllm_block
 from loadgen.util.number_format import first_of, fixed, signed
 from loadgen.util.redaction import redact_command, redact_variables
@@ -33,7 +34,7 @@ ROWS = {
 }
 DIGITS = 2  # of numbers and percentages
 TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
-SCALED_METRICS = ("total_tps_per_box", "goodput")  # values of the whole box
+SCALED_METRICS = ("total_tps_per_box", MAX_RATE)  # values of the whole box
 PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 
 

@@ -7,16 +7,31 @@ kept a study from its decisions when the budget was spent.
 import itertools
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from loadgen.config.target import SIMULATOR
-from loadgen.document import Block, Document, Note, Paragraph, Table, cell, prose, terminal_writer
+from loadgen.document import (
+    Block,
+    Cell,
+    Document,
+    Note,
+    Paragraph,
+    Table,
+    cell,
+    prose,
+    terminal_writer,
+)
 from loadgen.lab.study.execute import publications
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.lab.study.execute.disturbance import disturbance
-from loadgen.lab.study.execute.findings import BUDGET, Findings, StepResult
+from loadgen.lab.study.execute.findings import (
+    BUDGET,
+    Findings,
+    StepResult,
+    with_workload_results,
+)
 from loadgen.lab.study.execute.trial import Trial
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
 from loadgen.lab.study.report.answer import answer, gain_text
@@ -67,12 +82,19 @@ def about(study: Study) -> str:
 
 
 def step_block(step: StepResult, study: Study, *, published: bool = False) -> Note:
-    """List the arms of a step and what each changes, its noise, and what was done about disturbed
-    starts.
+    """List the arms of a step and what each changes, with every workload, its noise, and what was
+    done about disturbed starts.
     """
     remark = step.open or (NOT_CONFIRMED if step.step.kind == CONFIRMATION and published else "")
     title = f"{step.step.name}{f' ({remark})' if remark else ''}"
-    rows = ((arm.name, cell(prose(_change(arm, step))), arm_line(arm, study)) for arm in step.arms)
+    rows: list[Sequence[str | Cell]] = []
+    for arm in with_workload_results(step, study, published=published).arms:
+        rows.append((arm.name, cell(prose(_change(arm, step))), arm_line(arm, study)))
+        rows += [
+            ("", f"on {name}", _workload_line(result, arm, study))
+            for name, result in arm.workloads.items()
+            if name != study.objective.workload
+        ]
     texts = filter(None, (*noise_lines(step), disturbance_text(step, study.objective.workload)))
     arms = Table.of(("", "", ""), rows)
     return Note("note", title, (arms, *(Paragraph.of(text) for text in texts)))
@@ -99,6 +121,20 @@ def arm_line(arm: ArmResult, study: Study) -> str:
     if arm.why and arm.verdict not in (Verdict.SAME_AS, Verdict.OPEN):
         parts.append(arm.why)
     return ", ".join(parts)
+
+
+def _workload_line(result: WorkloadResult, arm: ArmResult, study: Study) -> str:
+    """Return value and difference on a workload that does not decide; tokens/s where it has no
+    value of the objective.
+    """
+    value = result.achieved
+    if value is not None:
+        text = f"{brief(value)} {METRICS[study.objective.metric].unit}"
+    else:
+        text = "n/a" if result.total_tps is None else f"{brief(result.total_tps)} tok/s"
+    where = "a single run" if arm.published else plural(len(result.runs), "start")
+    gain = [] if result.difference is None else [result.difference.text(1)]
+    return ", ".join((*gain, f"{text} in {where}"))
 
 
 def noise_lines(step: StepResult) -> Iterator[str]:

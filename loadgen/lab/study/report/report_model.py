@@ -26,16 +26,19 @@ from loadgen.lab.study.execute.findings import (
 )
 from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import CONFIRMATION, NOISE
-from loadgen.lab.study.spec.study import METRICS, MetricName
+from loadgen.lab.study.spec.study import LATENCIES, MAX_RATE, METRICS, MetricName
 from loadgen.util.number_format import value_range
 
 # Names of the metrics above numbers.
 LABELS: dict[MetricName, str] = {
     "total_tps_per_box": "Total TPS",
     "output_tps_per_gpu": "Output TPS per device",
-    "goodput": "Goodput",
-    "e2e_p50": "Median E2EL",
+    MAX_RATE: "Max rate under SLO",
     "cost_per_mtok": "Cost",
+    **{
+        name: f"{'Median' if name.endswith('p50') else 'P99'} {name[:-4].upper()}"
+        for name in LATENCIES
+    },
 }
 
 

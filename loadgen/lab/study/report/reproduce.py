@@ -19,7 +19,7 @@ from loadgen.document import Block, Code, Heading, Items, Paragraph, Span, Tone,
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report.client_command import client_command
 from loadgen.lab.study.report.report_model import ReportModel
-from loadgen.lab.study.spec.study import Study
+from loadgen.lab.study.spec.study import MAX_RATE, Study
 from loadgen.lab.study.spec.workloads import loads
 from loadgen.runner.start_engine import settings_for_engine
 from loadgen.util.number_format import plural
@@ -140,7 +140,7 @@ def run_settings(planned: PlannedArm, study: Study, settings: RunSettings) -> Ru
     ).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
-        slo=study.objective.slo if study.objective.metric != "goodput" else None,
+        slo=study.objective.slo if study.objective.metric != MAX_RATE else None,
     )
 
 

@@ -16,6 +16,8 @@ from loadgen.util import accelerators
 
 # Knobs that make room for the model, whatever the engine.
 WIDTH = ("tensor_parallel", "pipeline_parallel")
+# SGLang's deprecated flag, with which data_parallel copies the attention alone.
+SHARED_COPIES = "--enable-dp-attention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,16 @@ class ArmSpec:
     @property
     def width(self) -> int:
         """Number of accelerators of one replica according to its knobs."""
-        return math.prod(int(self.knobs.get(name, 1)) for name in WIDTH)
+        names = WIDTH if SHARED_COPIES in self.raw else (*WIDTH, "data_parallel")
+        return math.prod(int(self.knobs.get(name, 1)) for name in names)
+
+    def devices_used(self, box: int) -> int:
+        """Return the number of accelerators of all replicas.
+
+        Args:
+            box: Accelerators in the box; 0: none.
+        """
+        return min(max(len(self.devices), self.width * self.replicas), box)
 
     @property
     def overrides(self) -> int:

@@ -154,7 +154,8 @@ class Grid(Named, frozen=True, kw_only=True):
         dict[str, Annotated[list[Any], Meta(min_length=1, max_length=MAX_VALUES)]],
         Meta(
             min_length=1,
-            description="knobs (also model and replicas) to the values they are tried with",
+            description="knobs (also model, replicas and flags of the engine's own) to the "
+            "values they are tried with; a flag: true stands alone, false or null leaves it out",
         ),
     ]
     expect: Annotated[
@@ -241,7 +242,10 @@ Range = Log2Range | IntRange | Categorical
 class Joint(Stage, frozen=True, kw_only=True):
     """Knobs tried together: a sampler draws each combination from the results of those before."""
 
-    joint: Annotated[dict[str, Range], Meta(min_length=1, description="knobs to ranges")]
+    joint: Annotated[
+        dict[str, Range],
+        Meta(min_length=1, description="knobs, and flags of the engine's own, to ranges"),
+    ]
     trials: Annotated[int, Meta(ge=2, le=1000, description="most combinations that are drawn")] = 16
     sampler: Annotated[
         Literal["tpe", "gp", "random"], Meta(description="sampler of Optuna that draws them")

@@ -34,9 +34,12 @@ from loadgen.lab.study.spec.strict_model import (
 )
 from loadgen.util.packages import find
 
+LatencyName = Literal["ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2el_p50", "e2el_p99"]
 MetricName = Literal[
-    "total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"
+    "total_tps_per_box", "output_tps_per_gpu", "max_rate_under_slo", "cost_per_mtok", LatencyName
 ]
+MAX_RATE: Literal["max_rate_under_slo"] = "max_rate_under_slo"
+LATENCIES: tuple[LatencyName, ...] = get_args(LatencyName)
 Limits = Annotated[str, Meta(extra={"check": slo.parse})]
 MAX_STAGES = 100
 Positive = Annotated[float, Meta(gt=0)]
@@ -51,21 +54,43 @@ class Metric:
         text: Description.
         unit: Unit of its values.
         more_is_better: Direction.
+        of_devices: How it takes the number of devices of an arm into account.
+        number: Number of a run's summary that it is; empty: it is computed.
     """
 
     text: str
     unit: str
     more_is_better: bool
+    of_devices: str
+    number: str = ""
 
 
+WHOLE_MACHINE = "counts all servers that fit on the machine"
+EACH_DEVICE = "is that of each device"
 METRICS: dict[MetricName, Metric] = {
     "total_tps_per_box": Metric(
-        "input and output tokens/s of all servers that fit on the machine", "tok/s", True
+        "input and output tokens/s of all servers that fit on the machine",
+        "tok/s",
+        True,
+        WHOLE_MACHINE,
     ),
-    "output_tps_per_gpu": Metric("output tokens/s of each accelerator", "tok/s per device", True),
-    "goodput": Metric("the highest rate at which the SLO is met, requests/s", "req/s", True),
-    "e2e_p50": Metric("median time of a whole request, ms", "ms", False),
-    "cost_per_mtok": Metric("price of a million tokens", "per million tokens", False),
+    "output_tps_per_gpu": Metric(
+        "output tokens/s of each accelerator", "tok/s per device", True, EACH_DEVICE
+    ),
+    MAX_RATE: Metric(
+        "the highest rate at which the SLO is met, requests/s", "req/s", True, WHOLE_MACHINE
+    ),
+    "cost_per_mtok": Metric("price of a million tokens", "per million tokens", False, EACH_DEVICE),
+    **{
+        name: Metric(
+            f"{name[-3:]} of {name[:-4].upper()}, ms",
+            "ms",
+            False,
+            "does not count them, so more may win",
+            f"{'median' if name.endswith('p50') else 'p99'}_{name[:-4]}_ms",
+        )
+        for name in LATENCIES
+    },
 }
 
 assert METRICS.keys() == set(get_args(MetricName))
@@ -104,10 +129,10 @@ class Objective(Strict, frozen=True, kw_only=True):
     ] = None
 
     def __post_init__(self) -> None:
-        if self.metric == "goodput":
+        if self.metric == MAX_RATE:
             if self.slo is None:
                 raise refused(
-                    "goodput without an slo", "give the limits of a request, as ttft_p99<500ms"
+                    f"{MAX_RATE} without an slo", "give the limits of a request, as ttft_p99<500ms"
                 )
             joint_criterion(self.slo)
 
@@ -117,7 +142,7 @@ class Objective(Strict, frozen=True, kw_only=True):
 
         Raises:
             BadInput: The SLO does not apply to single requests, which is allowed for other metrics
-                than goodput.
+                than `max_rate_under_slo`.
         """
         assert self.slo is not None
         return joint_criterion(self.slo)
@@ -316,8 +341,8 @@ class Study(Strict, frozen=True):
             at = ("decision", "rounds")
             if self.hardware.devices:
                 raise AtFault(at, "servers on accelerators cannot run side by side", "leave it out")
-            if self.objective.metric == "goodput":
-                raise AtFault(at, "a search for goodput has no rounds", "leave it out")
+            if self.objective.metric == MAX_RATE:
+                raise AtFault(at, f"a search for {MAX_RATE} has no rounds", "leave it out")
         self._check_stages()
 
     def _check_stages(self) -> None:

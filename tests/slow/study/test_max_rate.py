@@ -18,8 +18,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.record_row import SIZE_BYTES
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.lab.study.execute.findings import Verdict
-from loadgen.lab.study.execute.score import search_goodput
-from loadgen.lab.study.execute.trial import Goodput
+from loadgen.lab.study.execute.score import search_max_rate
+from loadgen.lab.study.execute.trial import MaxRate
 from loadgen.lab.study.plan.estimate import Effort
 from loadgen.lab.study.plan.planner import plan
 from loadgen.metrics.progress import Progress
@@ -61,9 +61,11 @@ async def found(
     start: float = 7.0,
     limits: RequestShare = LIMITS,
     **workload: Any,
-) -> Goodput:
+) -> MaxRate:
     settings = WORKLOAD.replace(**workload)
-    return await search_goodput(bench.measure, settings, limits, COARSE, folder=folder, start=start)
+    return await search_max_rate(
+        bench.measure, settings, limits, COARSE, folder=folder, start=start
+    )
 
 
 @pytest.mark.parametrize("start", [1.3, 7.0, 90.0])
@@ -78,7 +80,7 @@ async def test_evenly_spaced_requests_are_served_up_to_the_capacity(
     assert ended.rate <= 10.0 * 1.001 < ended.fails * 1.001 <= 1.051 * ended.rate
     assert ended.tried[0][0] == start
     assert (ended.attainment, ended.limits, ended.resolution) == (0.99, "ttft_p99<500ms", 0.05)
-    assert from_json_values(orjson.loads(orjson.dumps(to_json_values(ended))), Goodput) == ended
+    assert from_json_values(orjson.loads(orjson.dumps(to_json_values(ended))), MaxRate) == ended
 
 
 def share_served(rate: float, within_s: float) -> float:
@@ -151,7 +153,7 @@ async def test_where_no_rate_is_good_enough_there_is_none(tmp_path: Path) -> Non
 
 async def test_search_out_of_runs_ends_at_a_floor(tmp_path: Path) -> None:
     bench, few = Bench(lambda: planned(lambda index: [100 * MS])), Effort(1.0)
-    ended = await search_goodput(
+    ended = await search_max_rate(
         bench.measure,
         WORKLOAD,
         joint_criterion("ttft_median<500ms"),
@@ -165,7 +167,7 @@ async def test_search_out_of_runs_ends_at_a_floor(tmp_path: Path) -> None:
 
 async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
     bench, fine = Bench(one_at_a_time), Effort(0.02)
-    ended = await search_goodput(
+    ended = await search_max_rate(
         bench.measure,
         WORKLOAD.replace(burstiness=math.inf),
         LIMITS,
@@ -200,7 +202,7 @@ async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> 
         LoadgenError,
         match="the run at 7 req/s is inconclusive: only 785 of 786 requests have a record",
     ):
-        await search_goodput(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
+        await search_max_rate(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
 
 def failed_check(group: str, name: str) -> dict[str, Any]:
@@ -231,7 +233,7 @@ async def test_disturbed_client_is_noted(tmp_path: Path) -> None:
         data["loadgen"]["checks"] = [*data["loadgen"]["checks"], failed_check("C", "loop stall")]
 
     bench = Bench(one_at_a_time, distort=distort)
-    ended = await search_goodput(
+    ended = await search_max_rate(
         bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0
     )
     note = "at 7, 3.5 req/s the client or the server was disturbed (loop stall)"
@@ -251,13 +253,13 @@ async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_li
         return result
 
     settings = WORKLOAD.replace(burstiness=math.inf)
-    ended = await search_goodput(measure, settings, LIMITS, COARSE, folder=tmp_path, start=7.0)
+    ended = await search_max_rate(measure, settings, LIMITS, COARSE, folder=tmp_path, start=7.0)
     assert ended.end == "edge"
     assert ended.rate <= 10.01
 
 
-class TestGoodputStudy:
-    OBJECTIVE = {"workload": "short", "metric": "goodput", "slo": "ttft_p99<500ms"}  # noqa: RUF012 - never changed
+class TestStudyOfTheHighestRate:
+    OBJECTIVE = {"workload": "short", "metric": "max_rate_under_slo", "slo": "ttft_p99<500ms"}  # noqa: RUF012 - never changed
 
     @staticmethod
     def found(rate: float, end: str = "edge", fails: float | None = None) -> dict[str, Any]:
@@ -275,12 +277,12 @@ class TestGoodputStudy:
             rate = (12.0 if request.arm == "max_seqs=128" else 10.0) * (
                 1 + 0.001 * ((3 * request.block) % 4)
             )
-            goodput = (
+            found = (
                 self.found(rate, "floor", 13.0)
                 if request.arm == "max_seqs=128"
                 else self.found(rate)
             )
-            return {"loadgen": {"goodput": goodput}}
+            return {"loadgen": {"max_rate": found}}
 
         step = walked(study(objective=self.OBJECTIVE), truth).steps[1]
         won = step.arm("max_seqs=128")
@@ -295,16 +297,16 @@ class TestGoodputStudy:
                 if request.arm == "max_seqs=128"
                 else 10.0 * (1 + 0.001 * ((3 * request.block) % 4))
             )
-            return {"loadgen": {"goodput": self.found(rate, "edge" if rate else "none")}}
+            return {"loadgen": {"max_rate": self.found(rate, "edge" if rate else "none")}}
 
         arm = walked(study(objective=self.OBJECTIVE), truth).steps[1].arm("max_seqs=128")
         assert arm.verdict is Verdict.INFEASIBLE
         assert arm.why == "no rate meets ttft_p99<500ms, down to 0.3 req/s"
 
-    def test_arm_with_goodput_beats_a_baseline_without(self) -> None:
+    def test_arm_that_meets_the_limits_beats_a_baseline_that_does_not(self) -> None:
         def truth(request):
             rate = 10.0 if request.arm.endswith("max_seqs=128") else 0.0
-            return {"loadgen": {"goodput": self.found(rate, "edge" if rate else "none")}}
+            return {"loadgen": {"max_rate": self.found(rate, "edge" if rate else "none")}}
 
         ended = walked(study(objective=self.OBJECTIVE), truth)
         won = ended.steps[1].arm("max_seqs=128")
@@ -321,12 +323,12 @@ class TestGoodputStudy:
         assert load.min_s > 9 * 60
 
     def test_refused_limit_names_its_line(self, tmp_path: Path) -> None:
-        objective = {"workload": "short", "metric": "goodput", "slo": "ttft_mean<500ms"}
+        objective = {"workload": "short", "metric": "max_rate_under_slo", "slo": "ttft_mean<500ms"}
         why = r"study.yaml:\d+: objective: 'ttft_mean<500ms' cannot be a limit of goodput: a mean"
         with pytest.raises(BadInput, match=why):
             read(tmp_path, as_yaml(objective=objective))
         assert read(
-            tmp_path, as_yaml(objective=objective | {"metric": "e2e_p50"})
+            tmp_path, as_yaml(objective=objective | {"metric": "e2el_p50"})
         ).study.objective.slo
 
     def test_a_trace_has_no_rate_to_be_looked_for(self, tmp_path: Path) -> None:
