@@ -27,7 +27,6 @@ from loadgen.metrics.records.shards import further_shards, is_begun, shard_path
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util import files
-from loadgen.util.clock import unix_ns
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.util.trace_context import trace_ids
 
@@ -84,6 +83,8 @@ class RecordWriter(RowWriter):
                 returns them.
             partition: Whose records these will be.
         """
+        from loadgen.util.clock import unix_ns  # not before: to read a file needs no event loop
+
         self.sources = sources
         self.keeps_answers = header.settings.save_detailed
         first = JOURNAL | {

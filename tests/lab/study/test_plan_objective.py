@@ -54,7 +54,7 @@ def test_the_percentile_of_the_objective_must_be_reported() -> None:
 @pytest.mark.parametrize(
     ("metric", "counts"),
     [
-        ("total_tps_per_box", "counts as many servers as the box holds"),
+        ("total_tps_per_box", "counts all servers that fit on the machine"),
         ("output_tps_per_gpu", "is that of each device"),
         ("e2el_p50", "does not count them, so more may win"),
     ],

@@ -35,9 +35,9 @@ def test_a_table_is_what_the_recorder_makes_of_the_stream(begin: str, made) -> N
 def test_the_brackets_of_the_picture_are_the_metrics_of_the_request() -> None:
     found = dict(cells_of(metrics.of_one()))
     first, answer, last = EVENTS[0].ms, EVENTS[2].ms, EVENTS[-1].ms
-    assert found["TTFT from scheduled send, from sent"] == f"{first:g}, {first - SENT:g}"
-    assert found["TTFO from scheduled send, from sent"] == f"{answer:g}, {answer - SENT:g}"
-    assert found["E2EL from scheduled send, from sent"] == f"{last:g}, {last - SENT:g}"
+    assert found["TTFT from due, from sent"] == f"{first:g}, {first - SENT:g}"
+    assert found["TTFO from due, from sent"] == f"{answer:g}, {answer - SENT:g}"
+    assert found["E2EL from due, from sent"] == f"{last:g}, {last - SENT:g}"
     assert found["TPOT"] == f"{(last - first) / 6:g}"
 
 
