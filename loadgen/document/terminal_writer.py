@@ -51,7 +51,7 @@ def report(document: Document, screen: Screen = PLAIN, files: Sequence[str] = ()
         written += [join_parts(answer.parts, screen)]
         written += wrap(_words(answer.following), screen.columns or sys.maxsize, INDENT)
     blocks = without_drawings(document.blocks)
-    if blocks and isinstance(blocks[0], APART):
+    if blocks and isinstance(blocks[0], (Heading, Note)):
         written.append("")
     written += lines(blocks, columns)
     if blocks and isinstance(blocks[-1], APART):

@@ -31,8 +31,7 @@ def test_each_row_has_the_form_of_the_recorded_one():
 def test_the_block_follows_the_state_and_an_empty_line_the_block():
     lines = render(result(RUN)).splitlines()
     begin = lines.index(RECORDED[0])
-    state, following, empty, *below = lines[begin - 3 :]
-    assert empty == ""
+    state, following, *below = lines[begin - 2 :]
     assert state.startswith("OK")
     assert following.startswith("next: ")
     assert below[below.index("=" * 50) + 1] == ""

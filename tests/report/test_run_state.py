@@ -150,12 +150,12 @@ def test_a_mark_of_the_table_is_in_the_line_that_quotes_the_figure(
                 assert text.startswith("~") is is_moved, summary_line(made)
 
 
-def test_a_run_that_is_ok_takes_thirteen_lines_beside_the_block(results: list[RunResult]) -> None:
+def test_a_run_that_is_ok_takes_twelve_lines_beside_the_block(results: list[RunResult]) -> None:
     for made in results[::10]:
         if state_of(made) is State.OK and not made.slo:
             lines = render(made, form="block").splitlines()
             begin, end = lines.index(RECORDED[0]), lines.index("=" * 50)
-            assert len(lines) - (end - begin + 1) <= 13
+            assert len(lines) - (end - begin + 1) <= 12
             assert len(render(made, form="brief").splitlines()) <= 14
             assert len(render(made, form="line").splitlines()) == 1
 

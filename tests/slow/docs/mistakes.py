@@ -182,12 +182,6 @@ MISTAKES = (
         presses=2,
     ),
     Mistake(
-        "A search for an impossible limit",
-        f'loadgen search {SERVER} --over concurrency --max-concurrency 2 --slo "ttft_mean<1ms" '
-        "--num-prompts 200 --random-input-len 16 --random-output-len 4 --quiet",
-        shows=("^SLO MISSED: ",),
-    ),
-    Mistake(
         "A report of another file",
         "loadgen report notes.json",
         files={"notes.json": '{"notes": []}\n'},
