@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ ROUNDING = Decimal("1e-6")  # of floats, relative
 BUCKET = Decimal("1e-3")  # percentiles are from histograms, whose buckets are half as wide
 NS_OF_MS = Decimal("1e-6")  # one ns, in ms: counts of ns are divided without a rest
 FAR = 8
+PERCENTILE = re.compile(r"p\d+(\.\d+)?")
 INTERACTIVITY = "output_tokens_per_s_per_user"  # of a median
 UNCHECKED = {
     "client": "what the client itself used",
@@ -32,6 +34,7 @@ UNCHECKED = {
     "tokens": "counters of how tokens were counted",
     "workers": "what the client's processes used",
 }
+OTHERWISE = "no function of the records, or not computed here"
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,13 @@ class Verified:
     Attributes:
         problems: What does not agree, in words.
         computed: How many numbers of the result were computed again.
-        unchecked: How many numbers were not, by the part of the result.
+        unchecked: How many numbers were not, by the reason and the part of the result; the reason
+            with the most first.
     """
 
     problems: list[str]
     computed: int
-    unchecked: Mapping[str, int]
+    unchecked: Mapping[str, Mapping[str, int]]
 
 
 def verified(run: Run, result: Line) -> Verified:
@@ -72,12 +76,19 @@ def verified(run: Run, result: Line) -> Verified:
     ]
     problems += [*_schedule(run, own), *_provenance(run, own), *_verdict(own)]
     rest = Counter(_part(path) for path in saved if path not in computed)
-    return Verified(problems, checked, rest)
+    return Verified(problems, checked, _by_reason(rest))
+
+
+def _by_reason(parts: Counter[str]) -> dict[str, dict[str, int]]:
+    reasons: dict[str, dict[str, int]] = {}
+    for part, count in parts.most_common():
+        reasons.setdefault(UNCHECKED.get(part, OTHERWISE), {})[part] = count
+    return dict(sorted(reasons.items(), key=lambda each: -sum(each[1].values())))
 
 
 def _percentiles(result: Line) -> dict[str, list[str]]:
     names = {
-        name: [key for key in row if key[0] == "p" and key[1:2].isdigit()]
+        name: [key for key in row if PERCENTILE.fullmatch(key)]
         for name, row in result["loadgen"]["latency_ms"].items()
     }
     for short in ("ttft", "tpot", "itl", "e2el"):
@@ -91,8 +102,7 @@ def _records(run: Run) -> Iterator[str]:
     """Yield what a record contradicts within itself."""
     numbers = Counter(record.index for record in run.records)
     missing = [number for number in range(int(run.head["scheduled"])) if number not in numbers]
-    unsent = len(run.end.get("never_sent") or ())
-    if len(missing) != unsent:
+    if len(missing) != run.never_sent:
         yield f"requests {missing[:FAR]}: scheduled, in no record, and not among those never sent"
     yield from (f"request {n}: {count} records" for n, count in numbers.items() if count > 1)
     for record in run.records:
@@ -101,7 +111,7 @@ def _records(run: Run) -> Iterator[str]:
 
 def _record(record: Record) -> Iterator[str]:
     line = record.line
-    times = line["token_times"] or []
+    times = line["token_times"]
     if list(times) != sorted(times):
         yield "its token times are not in order"
     if times and (times[0], times[-1]) != (line["first_token"], line["last_token"]):
