@@ -30,6 +30,16 @@ JUDGE_LIES = (
         Test(CELLS + "test_of_three_rounds_the_middle_error_counts"),
     ),
     Mutant(
+        "call a tool right that sent nothing",
+        (Edit(SCORES, "    if not requests:\n", "    if requests < 0:\n"),),
+        Test(CELLS + "test_a_tool_that_sent_nothing_has_no_report"),
+    ),
+    Mutant(
+        "call a tool right that printed nothing",
+        (Edit(SCORES, "each.right and each.printed is not None", "each.right"),),
+        Test(CELLS + "test_a_cell_is_as_bad_as_its_worst_figure"),
+    ),
+    Mutant(
         "verify no hash of the schedule",
         (Edit(VERIFY, "if due is not None and hashlib", "if due is None and hashlib"),),
         Test(VERIFIED + "test_a_planted_change_is_found[due_moved]"),
