@@ -138,7 +138,7 @@ def _schedule(run: Run, own: Line) -> Iterator[str]:
     """Yield where due times, their hash and their seed disagree."""
     hashed = own["provenance"]["schedule"]["sha256"]
     for worker in own["workers"]:
-        if worker["schedule_sha256"] != hashed:
+        if worker.get("schedule_sha256") != hashed:
             yield f"worker {worker['number']}: another schedule than the run's"
     due = due_times(run, own)
     if due is not None and hashlib.sha256(struct.pack(f"={len(due)}q", *due)).hexdigest() != hashed:
@@ -151,7 +151,7 @@ def _schedule(run: Run, own: Line) -> Iterator[str]:
 def due_times(run: Run, own: Line) -> list[int] | None:
     """Return the due times that were drawn; None: records do not have all of them."""
     schedule = own["provenance"]["schedule"]
-    if not schedule["duration_s"]:
+    if not schedule.get("duration_s"):
         return [0] * schedule["requests"] if schedule["sessions"] == schedule["requests"] else None
     if len(run.records) != schedule["requests"]:
         return None
@@ -163,7 +163,7 @@ def due_times(run: Run, own: Line) -> list[int] | None:
 def redrawn(run: Run, own: Line) -> bytes | None:
     """Draw the schedule of a constant rate with a count of requests again; None: another kind."""
     settings, schedule = run.settings, own["provenance"]["schedule"]
-    rate = settings["request_rate"]
+    rate = settings.get("request_rate")
     other = ("rate_profile", "ramp_up_strategy", "duration")
     if rate in (None, "inf") or any(settings.get(name) is not None for name in other):
         return None
@@ -172,7 +172,7 @@ def redrawn(run: Run, own: Line) -> bytes | None:
     import numpy as np  # the generator of the draws is NumPy's
 
     count = schedule["requests"]
-    burstiness = settings["burstiness"]
+    burstiness = settings.get("burstiness")
     if burstiness in ("inf", None):
         points = np.arange(count, dtype=np.float64)
     else:
@@ -202,8 +202,8 @@ def _provenance(run: Run, own: Line) -> Iterator[str]:
 def _verdict(own: Line) -> Iterator[str]:
     """Yield where a verdict does not follow from its checks."""
     for check in own["checks"]:
-        measured, allowed = check["measured"], check["allowed"]
-        if None in (measured, allowed, check["ok"]):
+        measured, allowed, ok = map(check.get, ("measured", "allowed", "ok"))
+        if None in (measured, allowed, ok):
             continue
         comparisons = {
             "<=": measured <= allowed,
@@ -211,13 +211,15 @@ def _verdict(own: Line) -> Iterator[str]:
             ">=": measured >= allowed,
             ">": measured > allowed,
         }
-        expected = comparisons.get(check["comparison"])
-        if expected is not None and expected != check["ok"]:
+        expected = comparisons.get(check.get("comparison", ""))
+        if expected is not None and expected != ok:
             yield (
                 f"check {check['name']!r}: saved as {'met' if check['ok'] else 'missed'}, but "
                 f"{measured} {check['comparison']} {allowed} says otherwise"
             )
-    failed = {check["group"] for check in own["checks"] if check["ok"] is False and check["counts"]}
+    failed = {
+        check["group"] for check in own["checks"] if check.get("ok") is False and check["counts"]
+    }
     verdict = "INVALID" if "A" in failed else "SUSPECT" if failed else "VALID"
     if own["verdict"] != verdict:
         yield f"verdict: saved {own['verdict']}, by its checks {verdict}"
