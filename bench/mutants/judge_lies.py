@@ -5,6 +5,8 @@ from bench.mutants.mutant import Edit, Mutant, Test
 TRUTH, SCORES = "loadgen/lab/judge/truth.py", "loadgen/lab/judge/cell.py"
 COUNTS = "loadgen/checks/token_counts.py"
 VERIFY = "loadgen/lab/verify/findings.py"
+RECORDS = "loadgen/lab/verify/records.py"
+VERIFIED = "tests/lab/verify/test_verify.py::"
 CELLS = "tests/lab/judge/test_cell.py::"
 JUDGE_LIES = (
     Mutant(
@@ -28,11 +30,28 @@ JUDGE_LIES = (
         Test(CELLS + "test_of_three_rounds_the_middle_error_counts"),
     ),
     Mutant(
+        "call a tool right that sent nothing",
+        (Edit(SCORES, "    if not requests:\n", "    if requests < 0:\n"),),
+        Test(CELLS + "test_a_tool_that_sent_nothing_has_no_report"),
+    ),
+    Mutant(
+        "call a tool right that printed nothing",
+        (Edit(SCORES, "each.right and each.printed is not None", "each.right"),),
+        Test(CELLS + "test_a_cell_is_as_bad_as_its_worst_figure"),
+    ),
+    Mutant(
         "verify no hash of the schedule",
         (Edit(VERIFY, "if due is not None and hashlib", "if due is None and hashlib"),),
-        Test(
-            "tests/lab/verify/test_verify.py::"
-            "test_a_planted_change_is_found[due_moved]"
-        ),
+        Test(VERIFIED + "test_a_planted_change_is_found[due_moved]"),
+    ),
+    Mutant(
+        "let verify read a result of another version",
+        (Edit(RECORDS, "if version != known or", "if False or"),),
+        Test(VERIFIED + "test_a_result_that_is_not_whole_or_not_of_this_version_is_refused"),
+    ),
+    Mutant(
+        "let verify call what the end of a run cut off failed",
+        (Edit(RECORDS, "not self.ok and not self.cut_off", "not self.ok"),),
+        Test(VERIFIED + "test_a_request_that_the_end_of_the_run_cut_off_did_not_fail"),
     ),
 )  # fmt: skip

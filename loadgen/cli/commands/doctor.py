@@ -3,7 +3,6 @@ it can make.
 """
 
 import json
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from loadgen.metrics.records.header import versions
 from loadgen.util import terminal_text
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.number_format import four_digits, percent
+from loadgen.util.termination import interrupt_on_termination
 
 if TYPE_CHECKING:  # the limits can be shown without the compiled modules
     from loadgen.cli.doctor.capacity import Capacity, Climb, Drive
@@ -69,15 +69,7 @@ def _measure() -> "Capacity":
     from loadgen.cli.doctor import capacity
 
     terminal_text.log_to_stderr("error")  # the warnings of a run are among the limits
-    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-        # With Python's own handler, asyncio cancels what runs. An exception that is raised in a
-        # callback may be lost.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):  # treated as Ctrl-C
-        if (
-            signal.getsignal(number) != signal.SIG_IGN
-        ):  # under nohup the command outlives the terminal
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    interrupt_on_termination()
     on_terminal = sys.stderr.isatty()
 
     def show(phase: str) -> None:

@@ -6,7 +6,11 @@ from pathlib import Path
 
 from loadgen.cli import exit_codes
 from loadgen.errors import BadInput
+from loadgen.lab.commands.folder import made
 from loadgen.util.argument_parser import OneLineParser
+from loadgen.util.termination import interrupt_on_termination
+
+FLAGS = ("--case", "--folder", "--tool", "--list")
 
 
 def main(argv: list[str]) -> int:
@@ -15,8 +19,8 @@ def main(argv: list[str]) -> int:
         prog="loadgen judge",
         usage="loadgen judge [FLAGS] COMMAND...",
         description="Run a load generator against servers that know the truth, one case at a "
-        "time, and print which of its figures are wrong, by how much, and whether it said so. "
-        "See docs/judge.md.",
+        "time, and print which of its figures are wrong, by how much, and whether it said so. Exit "
+        "code 0: no figure is wrong, 1: one is, or a tool gave no report. See docs/judge.md.",
     )
     parser.add_argument(
         "command",
@@ -49,17 +53,33 @@ def main(argv: list[str]) -> int:
         return exit_codes.DONE
     if not arguments.command:
         raise BadInput("COMMAND", "missing", "write, for example, loadgen judge vllm bench serve")
+    _check(arguments.command)
     if arguments.tool:
         tool = load_tool(Path(arguments.tool))
     else:
         tool = recognized(arguments.command, built_in())
-    if shutil.which(arguments.command[0]) is None:
-        problem = f"there is no program {arguments.command[0]!r}"
-        raise BadInput("COMMAND", problem, "install the tool, or write the path of its program")
+    folder = made(arguments.folder)
+    interrupt_on_termination()  # or its server would outlive the command
     found = {}
-    for cell in judge.cells(cases, tool, arguments.command, Path(arguments.folder)):
+    for cell in judge.cells(cases, tool, arguments.command, folder):
         print(judge.cell_text(cell), flush=True)
         found[cell.case] = cell
     print(judge.summary(found))
     wrong = any(cell.judgement in judge.WRONG for cell in found.values())
     return exit_codes.FOUND if wrong else exit_codes.DONE
+
+
+def _check(command: list[str]) -> None:
+    """Refuse a command line whose program is not there, or that has flags of judge.
+
+    Raises:
+        BadInput: It is one.
+    """
+    swallowed = [word for word in command if word.partition("=")[0] in FLAGS]
+    if swallowed:
+        problem = f"{swallowed[0]} stands behind the command of the tool"
+        raise BadInput("COMMAND", problem, f"put {swallowed[0]} before {command[0]}")
+    if shutil.which(command[0]) is None:
+        problem = f"there is no program {command[0]!r}"
+        remedy = "install the tool, or write the path of its program; it is looked for in PATH"
+        raise BadInput("COMMAND", problem, remedy)

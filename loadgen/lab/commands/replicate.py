@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from loadgen.cli import exit_codes
 from loadgen.config.serialize import flags, restored
 from loadgen.errors import BadInput
+from loadgen.lab.commands.folder import made
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.redaction import MARK
 from loadgen.util.terminal_text import Screen, printable
@@ -39,7 +40,7 @@ def main(argv: list[str]) -> int:
         prog="loadgen replicate",
         description="Run again what a saved result measured, with the same settings and seeds, and "
         "say whether both agree, by the rule of `loadgen compare`. Exit code 0: they agree, 8: "
-        "they differ, 3: the runs cannot decide it. See docs/judge.md.",
+        "they differ, 10: the runs cannot decide it. See docs/judge.md.",
     )
     parser.add_argument("result", metavar="RUN.json", help="a result (--save-result)")
     parser.add_argument("--base-url", metavar="URL", help="the server, where it is another one now")
@@ -48,13 +49,12 @@ def main(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     settings, records = asked(Path(arguments.result))
+    folder = made(arguments.folder)
     if arguments.base_url:
         settings = settings.replace(base_url=arguments.base_url)
-    folder = Path(arguments.folder)
     files = ["--save-result", "--result-dir", str(folder), "--result-filename", "again.json"]
     if records:
         files += ["--records", str(folder / "again.jsonl")]
-    folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "loadgen", "run", *flags(settings), *files, "--quiet"]
     code = subprocess.run(command, check=False).returncode
     if code not in MEASURED:

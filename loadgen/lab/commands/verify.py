@@ -15,7 +15,7 @@ def main(argv: list[str]) -> int:
         prog="loadgen verify",
         description="Compute the numbers of a saved result again from its records, by a second "
         "program that shares no code with the first; check seeds, schedule and verdict; and say "
-        "what cannot be checked. See docs/judge.md.",
+        "what cannot be checked. Exit code 0: no difference, 1: differences. See docs/judge.md.",
     )
     parser.add_argument("records", metavar="RUN.jsonl", help="the records of a run (--records)")
     parser.add_argument(
@@ -33,16 +33,16 @@ def main(argv: list[str]) -> int:
         path = arguments.result or saved_by(run.settings)
         result = read_result(Path(path))
     except NotVerifiable as error:
-        raise BadInput("RUN.jsonl", str(error), "see docs/records.md") from error
+        raise BadInput((), error.problem, error.remedy) from error
     verified = findings.verified(run, result)
+    computed = f"{plural(verified.computed, 'number')} of {path} computed again from the records"
+    print(printable(f"verify: {plural(len(verified.problems), 'difference')}; {computed}"))
     for problem in verified.problems:
         print(printable(f"differs: {problem}"))
-    print(f"{plural(verified.computed, 'number')} of {path} computed again from the records.")
-    for part, count in sorted(verified.unchecked.items(), key=lambda each: -each[1]):
-        about = findings.UNCHECKED.get(part, "no function of the records, or not computed here")
-        print(f"not checked: {plural(count, 'number')} in {printable(part)}: {about}")
+    for reason, parts in verified.unchecked.items():
+        numbers = plural(sum(parts.values()), "number")
+        print(printable(f"not checked: {numbers} in {', '.join(parts)}: {reason}"))
     print("not checked: that the records are true; the texts of the prompts, which they lack")
-    print(f"verify: {plural(len(verified.problems), 'difference')}")
     return exit_codes.FOUND if verified.problems else exit_codes.DONE
 
 

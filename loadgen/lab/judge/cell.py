@@ -76,6 +76,7 @@ class Cell(msgspec.Struct, frozen=True):
         scores: Of each figure of the case.
         judgement: Of the whole.
         key: Of the case, the tool and the command: another one is run again.
+        why: Why it cannot be asked, or gave no report.
     """
 
     tool: str
@@ -87,6 +88,7 @@ class Cell(msgspec.Struct, frozen=True):
     scores: tuple[Score, ...]
     judgement: Judgement
     key: str
+    why: str = ""
 
 
 def score(figure: str, printed: float | None, true: Range | None) -> Score:
@@ -114,19 +116,23 @@ def scores(case: Case, printed: Printed, requests: Sequence[Served]) -> tuple[Sc
     )
 
 
-def judgement(printed: Printed, scored: Sequence[Score], *, said: bool) -> Judgement:
+def judgement(printed: Printed, scored: Sequence[Score], *, said: bool, requests: int) -> Judgement:
     """Return what is said of a cell.
 
     Args:
         printed: What the tool printed.
         scored: Its figures.
         said: Whether it said that something was off.
+        requests: How many came to the server.
     """
+    if not requests:
+        return Judgement.NO_REPORT
     if not printed.figures and not all(each.figure.startswith(SENT) for each in scored):
         return Judgement.NO_REPORT
     if is_wrong(scored):
         return Judgement.WRONG_SAID if said else Judgement.WRONG_SILENT
-    return Judgement.RIGHT if any(each.right for each in scored) else Judgement.NOT_PRINTED
+    shown = any(each.right and each.printed is not None for each in scored)
+    return Judgement.RIGHT if shown else Judgement.NOT_PRINTED
 
 
 def remarks(case: Case, tool: Tool, says: Sequence[str], always: Sequence[str]) -> tuple[str, ...]:
@@ -187,9 +193,11 @@ def judged(
     """
     identity = key(case, tool, begins)
     shutil.rmtree(folder, ignore_errors=True)
-    if not tools.load_words(tool, case.load) or (case.chat and tool.api != CHAT):
-        nothing = Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity)
-        return written(nothing, folder)
+    if why := unasked(case, tool):
+        return written(
+            Cell(tool.name, case.name, "", None, 0.0, (), (), Judgement.NOT_ASKED, identity, why),
+            folder,
+        )
     rounds = list[Round]()
     while not rounds or (is_wrong(rounds[0].scores) and len(rounds) < ROUNDS):
         place = folder / f"round-{len(rounds) + 1}"
@@ -199,6 +207,8 @@ def judged(
     says = remarks(case, tool, list(said_in_all), always)
     scored = middle([each.scores for each in rounds])
     said = bool(says) or last.exit_code is None or (last.exit_code and not last.printed.figures)
+    judged_as = judgement(last.printed, scored, said=bool(said), requests=last.requests)
+    output = folder / f"round-{len(rounds)}" / OUTPUT
     cell = Cell(
         tool.name,
         case.name,
@@ -207,10 +217,31 @@ def judged(
         round(sum(each.wall_s for each in rounds), 1),
         says,
         scored,
-        judgement(last.printed, scored, said=bool(said)),
+        judged_as,
         identity,
+        failure(output, last) if judged_as is Judgement.NO_REPORT else "",
     )
     return written(cell, folder)
+
+
+def unasked(case: Case, tool: Tool) -> str:
+    """Return why a tool cannot be asked for the load of a case; empty: it can."""
+    if case.chat and tool.api != CHAT:
+        return f"the case is one of chat completions, the api of the tool is {tool.api}"
+    if not tools.load_words(tool, case.load):
+        return f"its file has no words for {tools.load_name(case.load)}"
+    return ""
+
+
+def failure(output: Path, last: "Round") -> str:
+    """Return why a tool gave no report: how it ended, and the first error that it printed."""
+    lines = [line.strip() for line in output.read_text(errors="replace").splitlines()]
+    errors = [line for line in lines if re.search(r"error|exception|not found", line, re.I)]
+    ended = "it had to be stopped" if last.exit_code is None else f"exit code {last.exit_code}"
+    if not last.requests:
+        ended += ", no request came to the server"
+    said = next(iter(errors or [line for line in lines if line]), "it printed nothing")
+    return f"{ended}; {output}: {said}"
 
 
 def written(cell: Cell, folder: Path) -> Cell:
@@ -230,6 +261,7 @@ class Round:
         wall_s: How long it ran.
         printed: What it printed.
         scores: Of each figure of the case.
+        requests: How many came to the server.
     """
 
     command: str
@@ -237,6 +269,7 @@ class Round:
     wall_s: float
     printed: Printed
     scores: tuple[Score, ...]
+    requests: int
 
 
 def attempted(
@@ -256,7 +289,8 @@ def attempted(
         wall_s = time.monotonic() - began_s
     printed = tools.read(tool, folder / WRITTEN, (folder / OUTPUT).read_text(errors="replace"))
     requests = truth.read(log)[tool.before :]
-    return Round(shlex.join(command), code, wall_s, printed, scores(case, printed, requests))
+    scored = scores(case, printed, requests)
+    return Round(shlex.join(command), code, wall_s, printed, scored, len(requests))
 
 
 def is_wrong(scored: Sequence[Score]) -> bool:

@@ -71,6 +71,7 @@ def cell_text(cell: Cell) -> str:
     """Return a cell in words: its judgement, its wrong figures, what was said."""
     wrong = [figure_text(score) for score in cell.scores if score.right is False]
     lines = [f"{cell.case:<26} {cell.judgement}", *(f"    {text}" for text in wrong)]
+    lines += [f"    {cell.why}"] * bool(cell.why)
     said = wrong or cell.judgement is Judgement.NO_REPORT
     lines += [f"    says: {text}" for text in cell.says if said]
     return "\n".join(lines)

@@ -18,6 +18,7 @@ FOLDER = Path(__file__).with_name("tools")
 CHAT, COMPLETIONS = "chat", "completions"
 CONSOLE = "console"
 SEED = 42
+PLACEHOLDER = r"\{(\w+)\}"
 
 
 class Place(msgspec.Struct, forbid_unknown_fields=True):
@@ -154,7 +155,27 @@ def load_tool(path: Path) -> Tool:
         problem = f"unknown figure {min(unknown)!r}" if unknown else f"unknown api {tool.api!r}"
         remedy = f"figures are {', '.join(TOLERANCES)}; the api is {CHAT} or {COMPLETIONS}"
         raise BadInput("--tool", f"{path}: {problem}", remedy)
+    _check_placeholders(path, tool)
+    _check_patterns(path, tool)
     return tool
+
+
+def _check_placeholders(path: Path, tool: Tool) -> None:
+    known = Task("http://127.0.0.1:1", "", Path(), Path(), Load()).values()
+    words = [*tool.flags, *tool.open, *tool.at_once, *tool.closed, json.dumps(tool.files)]
+    named = {name for word in words for name in re.findall(PLACEHOLDER, str(word))}
+    if wrong := named - known.keys():
+        remedy = f"known are {', '.join(f'{{{name}}}' for name in known)}"
+        raise BadInput("--tool", f"{path}: unknown placeholder {{{min(wrong)}}}", remedy)
+
+
+def _check_patterns(path: Path, tool: Tool) -> None:
+    for pattern in (tool.machine, *(each.pattern for each in (*tool.figures.values(), *tool.says))):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            problem = f"{path}: {pattern!r} is no regular expression ({error})"
+            raise BadInput("--tool", problem, "correct it, in Python's syntax") from error
 
 
 def built_in() -> dict[str, Tool]:
@@ -183,9 +204,15 @@ def recognized(command: Sequence[str], tools: Mapping[str, Tool]) -> Tool:
 
 def load_words(tool: Tool, load: Load) -> list[str]:
     """Return the words that ask for this kind of load; empty: the tool has none."""
+    words: list[str] = getattr(tool, load_name(load))
+    return words
+
+
+def load_name(load: Load) -> str:
+    """Return the field of a tool with the words for this kind of load."""
     if load.streams:
-        return tool.closed
-    return tool.open if math.isfinite(load.rate) else tool.at_once
+        return "closed"
+    return "open" if math.isfinite(load.rate) else "at_once"
 
 
 def command_line(tool: Tool, begins: Sequence[str], task: Task) -> list[str]:
@@ -241,7 +268,7 @@ def _filled(content: Any, values: Mapping[str, object]) -> Any:
     if content == f"{{{name}}}" and name in values:  # a number stays one
         value = values[name]
         return str(value) if isinstance(value, Path) else value
-    return re.sub(r"\{(\w+)\}", lambda match: str(values.get(match[1], match[0])), content)
+    return re.sub(PLACEHOLDER, lambda match: str(values.get(match[1], match[0])), content)
 
 
 def _values(place: Place, tool: Tool, folder: Path, console: str) -> Iterator[object]:

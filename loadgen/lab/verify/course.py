@@ -32,7 +32,7 @@ def columns(run: Run, width_ns: int) -> Figures:
     kinds = {
         "sent": _per_column(sent, edges),
         "ended": _per_column((at for at, _ in closed), edges),
-        "failed": _per_column((at for at, record in closed if not record.ok), edges),
+        "failed": _per_column((at for at, record in closed if record.failed), edges),
         "in_flight": [_most_within(run.records, begin, end) for begin, end in pairwise(edges)],
     }
     if all(record.is_plain for record in run.ok):
@@ -52,7 +52,7 @@ def columns(run: Run, width_ns: int) -> Figures:
 
 def sample(run: Run) -> Figures:
     """Return the sample of requests, where it has all of them and all were sent."""
-    records = [each for each in run.records if each.outcome not in ("cancelled", "disconnected")]
+    records = [each for each in run.records if not each.cut_off]
     sent = {record.index: at for record in records if (at := record.at("sent")) is not None}
     if not records or len(records) > SHOWN or len(sent) != len(records):
         return {}

@@ -45,13 +45,13 @@ def counts(run: Run) -> Figures:
     """Return what is counted."""
     ok = run.ok
     outcomes = Counter(_outcome(record) for record in run.records)
+    if run.never_sent:
+        outcomes["cancelled"] += run.never_sent
     faults = sum(record.outcome not in FAULTS_OF_OTHERS for record in run.records)
-    ended = sum(record.outcome not in ("cancelled", "disconnected") for record in run.records)
+    ended = sum(not record.cut_off for record in run.records)
     computed: Figures = {
         "completed": len(ok),
-        "failed": sum(
-            record.outcome not in ("ok", "cancelled", "disconnected") for record in run.records
-        ),
+        "failed": sum(record.failed for record in run.records),
         "num_prompts": int(run.head["scheduled"]),
         "loadgen.scheduled": int(run.head["scheduled"]),
         "total_output_tokens": sum(record.output_tokens for record in ok),

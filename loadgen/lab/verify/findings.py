@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ ROUNDING = Decimal("1e-6")  # of floats, relative
 BUCKET = Decimal("1e-3")  # percentiles are from histograms, whose buckets are half as wide
 NS_OF_MS = Decimal("1e-6")  # one ns, in ms: counts of ns are divided without a rest
 FAR = 8
+PERCENTILE = re.compile(r"p\d+(\.\d+)?")
 INTERACTIVITY = "output_tokens_per_s_per_user"  # of a median
 UNCHECKED = {
     "client": "what the client itself used",
@@ -32,6 +34,7 @@ UNCHECKED = {
     "tokens": "counters of how tokens were counted",
     "workers": "what the client's processes used",
 }
+OTHERWISE = "no function of the records, or not computed here"
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,13 @@ class Verified:
     Attributes:
         problems: What does not agree, in words.
         computed: How many numbers of the result were computed again.
-        unchecked: How many numbers were not, by the part of the result.
+        unchecked: How many numbers were not, by the reason and the part of the result; the reason
+            with the most first.
     """
 
     problems: list[str]
     computed: int
-    unchecked: Mapping[str, int]
+    unchecked: Mapping[str, Mapping[str, int]]
 
 
 def verified(run: Run, result: Line) -> Verified:
@@ -72,12 +76,19 @@ def verified(run: Run, result: Line) -> Verified:
     ]
     problems += [*_schedule(run, own), *_provenance(run, own), *_verdict(own)]
     rest = Counter(_part(path) for path in saved if path not in computed)
-    return Verified(problems, checked, rest)
+    return Verified(problems, checked, _by_reason(rest))
+
+
+def _by_reason(parts: Counter[str]) -> dict[str, dict[str, int]]:
+    reasons: dict[str, dict[str, int]] = {}
+    for part, count in parts.most_common():
+        reasons.setdefault(UNCHECKED.get(part, OTHERWISE), {})[part] = count
+    return dict(sorted(reasons.items(), key=lambda each: -sum(each[1].values())))
 
 
 def _percentiles(result: Line) -> dict[str, list[str]]:
     names = {
-        name: [key for key in row if key[0] == "p" and key[1:2].isdigit()]
+        name: [key for key in row if PERCENTILE.fullmatch(key)]
         for name, row in result["loadgen"]["latency_ms"].items()
     }
     for short in ("ttft", "tpot", "itl", "e2el"):
@@ -91,8 +102,7 @@ def _records(run: Run) -> Iterator[str]:
     """Yield what a record contradicts within itself."""
     numbers = Counter(record.index for record in run.records)
     missing = [number for number in range(int(run.head["scheduled"])) if number not in numbers]
-    unsent = len(run.end.get("never_sent") or ())
-    if len(missing) != unsent:
+    if len(missing) != run.never_sent:
         yield f"requests {missing[:FAR]}: scheduled, in no record, and not among those never sent"
     yield from (f"request {n}: {count} records" for n, count in numbers.items() if count > 1)
     for record in run.records:
@@ -101,7 +111,7 @@ def _records(run: Run) -> Iterator[str]:
 
 def _record(record: Record) -> Iterator[str]:
     line = record.line
-    times = line["token_times"] or []
+    times = line["token_times"]
     if list(times) != sorted(times):
         yield "its token times are not in order"
     if times and (times[0], times[-1]) != (line["first_token"], line["last_token"]):
@@ -128,7 +138,7 @@ def _schedule(run: Run, own: Line) -> Iterator[str]:
     """Yield where due times, their hash and their seed disagree."""
     hashed = own["provenance"]["schedule"]["sha256"]
     for worker in own["workers"]:
-        if worker["schedule_sha256"] != hashed:
+        if worker.get("schedule_sha256") != hashed:
             yield f"worker {worker['number']}: another schedule than the run's"
     due = due_times(run, own)
     if due is not None and hashlib.sha256(struct.pack(f"={len(due)}q", *due)).hexdigest() != hashed:
@@ -141,7 +151,7 @@ def _schedule(run: Run, own: Line) -> Iterator[str]:
 def due_times(run: Run, own: Line) -> list[int] | None:
     """Return the due times that were drawn; None: records do not have all of them."""
     schedule = own["provenance"]["schedule"]
-    if not schedule["duration_s"]:
+    if not schedule.get("duration_s"):
         return [0] * schedule["requests"] if schedule["sessions"] == schedule["requests"] else None
     if len(run.records) != schedule["requests"]:
         return None
@@ -153,7 +163,7 @@ def due_times(run: Run, own: Line) -> list[int] | None:
 def redrawn(run: Run, own: Line) -> bytes | None:
     """Draw the schedule of a constant rate with a count of requests again; None: another kind."""
     settings, schedule = run.settings, own["provenance"]["schedule"]
-    rate = settings["request_rate"]
+    rate = settings.get("request_rate")
     other = ("rate_profile", "ramp_up_strategy", "duration")
     if rate in (None, "inf") or any(settings.get(name) is not None for name in other):
         return None
@@ -162,7 +172,7 @@ def redrawn(run: Run, own: Line) -> bytes | None:
     import numpy as np  # the generator of the draws is NumPy's
 
     count = schedule["requests"]
-    burstiness = settings["burstiness"]
+    burstiness = settings.get("burstiness")
     if burstiness in ("inf", None):
         points = np.arange(count, dtype=np.float64)
     else:
@@ -192,8 +202,8 @@ def _provenance(run: Run, own: Line) -> Iterator[str]:
 def _verdict(own: Line) -> Iterator[str]:
     """Yield where a verdict does not follow from its checks."""
     for check in own["checks"]:
-        measured, allowed = check["measured"], check["allowed"]
-        if None in (measured, allowed, check["ok"]):
+        measured, allowed, ok = map(check.get, ("measured", "allowed", "ok"))
+        if None in (measured, allowed, ok):
             continue
         comparisons = {
             "<=": measured <= allowed,
@@ -201,13 +211,15 @@ def _verdict(own: Line) -> Iterator[str]:
             ">=": measured >= allowed,
             ">": measured > allowed,
         }
-        expected = comparisons.get(check["comparison"])
-        if expected is not None and expected != check["ok"]:
+        expected = comparisons.get(check.get("comparison", ""))
+        if expected is not None and expected != ok:
             yield (
                 f"check {check['name']!r}: saved as {'met' if check['ok'] else 'missed'}, but "
                 f"{measured} {check['comparison']} {allowed} says otherwise"
             )
-    failed = {check["group"] for check in own["checks"] if check["ok"] is False and check["counts"]}
+    failed = {
+        check["group"] for check in own["checks"] if check.get("ok") is False and check["counts"]
+    }
     verdict = "INVALID" if "A" in failed else "SUSPECT" if failed else "VALID"
     if own["verdict"] != verdict:
         yield f"verdict: saved {own['verdict']}, by its checks {verdict}"

@@ -5,18 +5,31 @@ computes with decimals, slowly, so that a mistake of one is not a mistake of bot
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from loadgen.lab.verify.shape import END, HEAD, RESULT, misfit, misfit_of_record
+
 Line = Mapping[str, Any]
-BY_TEXT = ("content", "reasoning", "other")
+RECORDS_VERSION, RESULT_VERSION = 2, 1
+WRITE_RECORDS = "name a file as --records wrote it"
+WRITE_RESULT = "name a result as --save-result wrote it"
 
 
 class NotVerifiable(Exception):
-    """A file that is no whole file of records, or no result."""
+    """A file that is no whole file of records, or no result.
+
+    Attributes:
+        problem: What is wrong; it names the file.
+        remedy: What to do.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem, self.remedy = problem, remedy
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,16 @@ class Record:
     def ok(self) -> bool:
         """Whether it ended well."""
         return self.outcome == "ok"
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the end of the run or its user ended it."""
+        return self.outcome in ("cancelled", "disconnected")
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended, and not well."""
+        return not self.ok and not self.cut_off
 
     @property
     def due(self) -> Decimal:
@@ -109,6 +132,13 @@ class Run:
         return [record for record in self.records if record.ok]
 
     @property
+    def never_sent(self) -> int:
+        """How many requests the end of the run kept from being sent: each entry has the number of
+        the first that a worker did not send, and how many those are.
+        """
+        return sum(count for _, count in self.end.get("never_sent") or ())
+
+    @property
     def settings(self) -> Line:
         """The settings of the run."""
         settings: Line = self.head["heading"]["settings"]
@@ -119,39 +149,80 @@ def read(path: Path) -> Run:
     """Read a file of records.
 
     Raises:
-        NotVerifiable: It is not one, or the run was cut short.
+        NotVerifiable: It is not one, is of another version, or the run was cut short.
     """
-    lines = list(_lines(path))
-    if not lines or "loadgen_records" not in lines[0]:
-        raise NotVerifiable(f"{path} has no records in lines of JSON; write them with --records")
-    if len(lines) < 2 or "end" not in lines[-1]:
-        raise NotVerifiable(f"{path} has no last line: the run was cut short; verify a whole one")
-    head, *middle, last = lines
-    records = sorted((Record(line) for line in middle), key=lambda record: record.index)
-    return Run(head, records, last["end"])
+    lines = _text(path).removesuffix("\n").split("\n")  # strings may have other ends of lines
+    cut = NotVerifiable(
+        f"{path} has no last line: the run was cut short, and counts that only it has are lost",
+        f"read what is left of it with `loadgen report {path}`",
+    )
+    head = _json(path, lines[0], 1)
+    if not isinstance(head, dict) or "loadgen_records" not in head:
+        raise NotVerifiable(f"{path}: line 1 is not that of a file of records", WRITE_RECORDS)
+    _check_version(path, "loadgen_records", head["loadgen_records"], RECORDS_VERSION)
+    _check(path, 1, misfit(head, HEAD))
+    records = []
+    for number, text in enumerate(lines[1:-1], 2):
+        line = _json(path, text, number)
+        _check(path, number, misfit_of_record(line))
+        records.append(Record(line))
+    try:
+        last = json.loads(lines[-1], parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        raise cut from error
+    if not isinstance(last, dict) or "end" not in last:
+        raise cut
+    _check(path, len(lines), misfit(last, END))
+    return Run(head, sorted(records, key=lambda record: record.index), last["end"])
 
 
-def read_result(path: Path) -> Line:
-    """Read a saved result.
+def read_result(path: Path) -> dict[str, Any]:
+    """Read a saved result; of several in lines of JSON the last.
 
     Raises:
-        NotVerifiable: It is not one.
+        NotVerifiable: It is not one, or is of another version.
     """
-    (*_, result) = [*_lines(path)] or [{}]
-    if not isinstance(result, dict) or "loadgen" not in result:
-        raise NotVerifiable(f"{path} is no result of loadgen; save one with --save-result")
+    text = _text(path)
+    try:
+        result: Any = json.loads(text, parse_float=Decimal)
+    except (ValueError, RecursionError):
+        lines = text.removesuffix("\n").split("\n")
+        result = _json(path, lines[-1], len(lines))
+    own = result.get("loadgen") if isinstance(result, dict) else None
+    if not isinstance(result, dict) or not isinstance(own, dict):
+        raise NotVerifiable(f"{path} is no result of loadgen", WRITE_RESULT)
+    _check_version(path, "loadgen.schema", own.get("schema"), RESULT_VERSION)
+    wrong = misfit(result, RESULT)
+    if wrong is not None:
+        raise NotVerifiable(f"{path}: {wrong}", WRITE_RESULT)
     return result
 
 
-def _lines(path: Path) -> Iterator[Any]:
+def _text(path: Path) -> str:
     try:
-        text = path.read_text()
-        yield json.loads(text, parse_float=Decimal)
-    except json.JSONDecodeError:
-        try:
-            for line in text.splitlines():
-                yield json.loads(line, parse_float=Decimal)
-        except json.JSONDecodeError as error:
-            raise NotVerifiable(f"{path} is not JSON: {error}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotVerifiable(f"{path} cannot be read: {error}") from error
+        return path.read_text()
+    except OSError as error:
+        raise NotVerifiable(f"{path}: {error.strerror}", "name a file that can be read") from error
+    except UnicodeDecodeError as error:
+        remedy = f"write a journal out in lines of JSON with `loadgen report {path}`"
+        raise NotVerifiable(f"{path} is not JSON", remedy) from error
+
+
+def _json(path: Path, text: str, number: int) -> Any:
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        remedy = "name a file as loadgen wrote it"
+        raise NotVerifiable(f"{path}: line {number} is not JSON", remedy) from error
+
+
+def _check(path: Path, number: int, wrong: str | None) -> None:
+    if wrong is not None:
+        raise NotVerifiable(f"{path}: line {number}: {wrong}", WRITE_RECORDS)
+
+
+def _check_version(path: Path, key: str, version: object, known: int) -> None:
+    if version != known or isinstance(version, bool):
+        has = f"no {key}" if version is None else f"{key} {version!r}"
+        problem = f"{path} has {has}, and this verify knows {known}"
+        raise NotVerifiable(problem, "verify it with the version of loadgen that wrote it")

@@ -2,12 +2,23 @@
 
 from pathlib import Path
 
+import msgspec
 import orjson
 import pytest
 
 from loadgen.lab.judge import truth
 from loadgen.lab.judge.cases import CASES
-from loadgen.lab.judge.cell import Judgement, Score, judgement, middle, remarks, score
+from loadgen.lab.judge.cell import (
+    Judgement,
+    Round,
+    Score,
+    failure,
+    judgement,
+    middle,
+    remarks,
+    score,
+    unasked,
+)
 from loadgen.lab.judge.tool import Printed, Tool
 from loadgen.lab.judge.truth import Range
 
@@ -116,6 +127,7 @@ def test_an_error_is_relative_to_the_nearest_truth() -> None:
 
 RIGHT, WRONG = Score("completed", 1, 1, 1, 0.0, True), Score("completed", 2, 1, 1, 1.0, False)
 NOTHING = Score("completed", None, 1, 1, None, None)
+AGREED = score("tpot_mean_ms", None, None)  # there is none, and none was printed
 SOME, NONE = Printed({"completed": 2}), Printed()
 
 
@@ -126,13 +138,35 @@ SOME, NONE = Printed({"completed": 2}), Printed()
         (SOME, [RIGHT, WRONG], True, Judgement.WRONG_SAID),
         (SOME, [RIGHT, NOTHING], False, Judgement.RIGHT),
         (SOME, [NOTHING], True, Judgement.NOT_PRINTED),
+        (SOME, [AGREED], False, Judgement.NOT_PRINTED),
         (NONE, [NOTHING], True, Judgement.NO_REPORT),
     ],
 )
 def test_a_cell_is_as_bad_as_its_worst_figure(
     printed: Printed, scored: list[Score], said: bool, expected: Judgement
 ) -> None:
-    assert judgement(printed, scored, said=said) is expected
+    assert judgement(printed, scored, said=said, requests=10) is expected
+
+
+def test_a_tool_that_sent_nothing_has_no_report() -> None:
+    nothing = score("completed", 0, Range(0, 0))
+    assert judgement(SOME, [nothing], said=False, requests=0) is Judgement.NO_REPORT
+    assert judgement(NONE, [AGREED], said=False, requests=0) is Judgement.NO_REPORT
+
+
+def test_a_cell_that_cannot_be_asked_has_its_reason() -> None:
+    case = CASES["pause"]
+    assert unasked(case, TOOL) == "its file has no words for open"
+    assert unasked(case, msgspec.structs.replace(TOOL, open=["-r"])) == ""
+
+
+def test_a_tool_that_failed_has_its_first_error(tmp_path: Path) -> None:
+    output = tmp_path / "output.txt"
+    output.write_text("starting\nValueError: no such flag\nerror: also this\n")
+    ended = Round("t", 2, 1.0, NONE, (), 0)
+    assert failure(output, ended) == (
+        f"exit code 2, no request came to the server; {output}: ValueError: no such flag"
+    )
 
 
 def test_what_is_said_of_every_server_or_of_the_machine_is_not_said_of_this_one() -> None:

@@ -4,8 +4,10 @@ truth from the bytes that the client got.
 
 import base64
 import json
+import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,38 @@ def test_without_a_command_nothing_runs(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_program_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["judge", "/no/such/loadgen", "run"]) == 2
     assert "there is no program '/no/such/loadgen'; install the tool" in capsys.readouterr().err
+
+
+def test_flags_behind_the_command_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["judge", "loadgen", "run", "--case", "rate-20"]) == 2
+    assert "--case stands behind the command of the tool; put --case before loadgen" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_file_is_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(folder / "mine.py")
+    words = ["--tool", str(folder / "mine.yaml"), "--folder", file, sys.executable]
+    assert dispatch(["judge", *words]) == 2
+    assert f"--folder: {file} is a file; name a folder, or a new one" in capsys.readouterr().err
+
+
+def test_sigterm_ends_the_server_too(folder: Path) -> None:
+    slow = folder / "slow.py"
+    slow.write_text("import time; time.sleep(60)")
+    cells = folder / "ended"
+    command = [sys.executable, "-m", "loadgen", "judge", "--tool", str(folder / "mine.yaml")]
+    command += ["--folder", str(cells), "--case", "steady", sys.executable, str(slow)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not [*cells.glob("*/round-1/output.txt")]:
+            time.sleep(0.05)
+        server = children(process.pid)
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, "loadgen judge: interrupted\n")
+    assert server
+    assert not [pid for pid in server if Path(f"/proc/{pid}").exists()]
+
+
+def children(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))

@@ -98,6 +98,25 @@ def test_a_figure_that_no_case_knows_is_refused(tmp_path: Path) -> None:
         tool.load_tool(file)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('flags: ["{ur}"]', "unknown placeholder {ur}; known are {url}, {port}, {model}"),
+        ('flags: []\nopen: ["--at={speed}"]', "unknown placeholder {speed}"),
+        ('flags: []\nfiles: {a.json: {"at": "{ur}"}}', "unknown placeholder {ur}"),
+        ('flags: []\nmachine: "("', "'(' is no regular expression (missing )"),
+        ('flags: []\nsays: [{pattern: "[a"}]', "'[a' is no regular expression"),
+    ],
+)
+def test_a_wrong_placeholder_or_pattern_is_refused(tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"name: t\nbegins: [t]\nfigures: {{}}\n{line}\n")
+    with pytest.raises(BadInput) as refused:
+        tool.load_tool(file)
+    assert said in str(refused.value)
+    assert "mine.yaml" in str(refused.value)
+
+
 def test_a_product_needs_its_other_figure() -> None:
     each = described(figures={"completed": {"path": ["n"], "by": "output_tokens"}})
     assert tool.read(each, Path(), '{"n": 2}').figures == {}

@@ -49,3 +49,9 @@ def test_a_secret_that_a_result_lacks_is_named(folder: Path, tmp_path: Path) -> 
     (tmp_path / "secret.json").write_text(json.dumps(result))
     with pytest.raises(BadInput, match="does not have the value of header, a secret"):
         replicate.asked(tmp_path / "secret.json")
+
+
+def test_a_file_is_no_folder(folder: Path) -> None:
+    done = loadgen("replicate", "run.json", "--folder", "run.jsonl", cwd=folder)
+    assert done.returncode == 2
+    assert "--folder: run.jsonl is a file; name a folder, or a new one" in done.stderr

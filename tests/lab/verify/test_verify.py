@@ -9,7 +9,9 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.lab.verify import findings
-from loadgen.lab.verify.records import read, read_result
+from loadgen.lab.verify.course import columns
+from loadgen.lab.verify.figures import counts
+from loadgen.lab.verify.records import NotVerifiable, Record, Run, read, read_result
 from tests.helpers.command_line import loadgen
 
 pytestmark = pytest.mark.integration
@@ -17,6 +19,7 @@ LOAD = ["--rate", "60", "--num-prompts", "40", "--seed", "7"]
 LENGTHS = ["--random-input-len", "16", "--random-output-len", "6"]
 SIM = ["--engine", "sim", *LOAD, *LENGTHS]
 CLOSED = ["--engine", "sim", "--max-concurrency", "4", "--num-prompts", "24", *LENGTHS]
+SAVED = ["--save-result", "--result-filename", "run.json"]
 Json = dict[str, Any]
 
 
@@ -103,6 +106,10 @@ def seed_changed(records: list[Json], result: Json) -> None:
         provenance["seeds"]["arrivals"] += 1
 
 
+def hash_of_a_worker_left_out(records: list[Json], result: Json) -> None:
+    del result["loadgen"]["workers"][0]["schedule_sha256"]
+
+
 def hash_changed(records: list[Json], result: Json) -> None:
     result["loadgen"]["provenance"]["schedule"]["sha256"] = "0" * 64
 
@@ -124,6 +131,7 @@ CHANGES: list[tuple[Callable[[list[Json], Json], None], str]] = [
     (verdict_improved, "verdict: saved"),
     (check_called_met, "saved as met"),
     (seed_changed, "the seed of the arrivals does not draw it"),
+    (hash_of_a_worker_left_out, "another schedule than the run's"),
     (hash_changed, "another schedule than the run's"),
     (settings_changed, "provenance.settings.request_rate"),
 ]
@@ -146,13 +154,104 @@ def test_a_run_that_was_cut_short_is_refused(
     records, _ = files(folder)
     (tmp_path / "cut.jsonl").write_text("".join(json.dumps(line) + "\n" for line in records[:-1]))
     assert dispatch(["verify", str(tmp_path / "cut.jsonl"), str(folder / "run.json")]) == 2
-    assert "the run was cut short" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the run was cut short" in said
+    assert f"read what is left of it with `loadgen report {tmp_path / 'cut.jsonl'}`" in said
 
 
-def test_the_command_says_what_it_cannot_check(
+def test_the_command_answers_and_says_what_it_cannot_check_by_reason(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["verify", str(folder / "run.jsonl"), str(folder / "run.json")]) == 0
-    said = capsys.readouterr().out
-    assert "not checked: that the records are true" in said
-    assert said.endswith("verify: 0 differences\n")
+    answer, *rest = capsys.readouterr().out.splitlines()
+    assert answer.startswith("verify: 0 differences; ")
+    assert all(line.startswith("not checked: ") for line in rest)
+    reasons = [line.rpartition(": ")[2] for line in rest[:-1]]
+    assert len(reasons) == len({*reasons})
+    assert rest[-1].startswith("not checked: that the records are true")
+
+
+def test_requests_that_were_never_sent_are_cancelled(tmp_path: Path) -> None:
+    load = ["--engine", "sim", "--rate", "60", "--num-prompts", "300", *LENGTHS]
+    ends = ["--stop-when", "ttft_p50>1ms over 1s", "--records", "run.jsonl"]
+    done = loadgen("run", *load, *ends, *SAVED, "--quiet", cwd=tmp_path)
+    assert (tmp_path / "run.json").exists(), done.stderr
+    run, result = read(tmp_path / "run.jsonl"), read_result(tmp_path / "run.json")
+    assert run.never_sent == result["loadgen"]["outcomes"]["cancelled"] > 1
+    assert findings.verified(run, result).problems == []
+
+
+def test_a_request_that_the_end_of_the_run_cut_off_did_not_fail(folder: Path) -> None:
+    whole = read(folder / "run.jsonl")
+    cut_off = Record({**whole.records[0].line, "outcome": "cancelled"})
+    failed = Record({**whole.records[1].line, "outcome": "truncated"})
+    run = Run(whole.head, [cut_off, failed, *whole.records[2:]], whole.end)
+    in_columns = columns(run, 10**9)
+    per_column = [n or 0 for path, n in in_columns.items() if ".timeline.failed." in path]
+    assert sum(per_column) == counts(run)["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "said"),
+    [
+        (0, {"loadgen_records": 1}, "has loadgen_records 1, and this verify knows 2"),
+        (0, {"scheduled": None}, "line 1: scheduled is null or missing, not an integer"),
+        (3, {"sent": "abc"}, "line 4: sent is 'abc', not an integer"),
+        (3, {"index": None}, "line 4: index is null or missing"),
+        (3, {"token_times": [1.5]}, "line 4: token_times.0 is Decimal('1.5'), not an integer"),
+        (3, {"tokens_per_event": [1]}, "line 4: tokens_per_event has 1 items, token_times 6"),
+        (-1, {"end": None}, "end is null or missing, not an object"),
+    ],
+)
+def test_a_line_that_is_none_of_records_is_named(
+    folder: Path, tmp_path: Path, number: int, change: Json, said: str
+) -> None:
+    records, result = files(folder)
+    records[number] |= change
+    with pytest.raises(NotVerifiable) as refused:
+        problems(records, result, tmp_path)
+    assert said in refused.value.problem
+    assert "changed.jsonl" in refused.value.problem
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", "nonsense"])
+def test_a_foreign_line_is_named(folder: Path, tmp_path: Path, line: str) -> None:
+    first, *_, last = (folder / "run.jsonl").read_text().splitlines()
+    (tmp_path / "changed.jsonl").write_text("\n".join([first, line, last]))
+    with pytest.raises(NotVerifiable, match=r"changed\.jsonl: line 2"):
+        read(tmp_path / "changed.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({}, "has no loadgen.schema, and this verify knows 1"),
+        ({"schema": 99}, "has loadgen.schema 99, and this verify knows 1"),
+        ({"schema": "x"}, "has loadgen.schema 'x', and this verify knows 1"),
+        ({"schema": 1}, "loadgen.verdict is null or missing, not a text"),
+    ],
+)
+def test_a_result_that_is_not_whole_or_not_of_this_version_is_refused(
+    tmp_path: Path, own: Json, said: str
+) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"loadgen": own}))
+    with pytest.raises(NotVerifiable, match=f"run\\.json.* ?{said}"):
+        read_result(tmp_path / "run.json")
+
+
+@pytest.mark.parametrize("text", ["null", "[1]", "", "{}"])
+def test_a_file_without_records_is_one_line(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "null.json").write_text(text)
+    assert dispatch(["verify", str(tmp_path / "null.json")]) == 2
+    said = capsys.readouterr().err
+    assert "null.json: line 1 is not" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_missing_file_is_said_as_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["verify", "nofile.jsonl"]) == 2
+    assert capsys.readouterr().err == (
+        "loadgen verify: nofile.jsonl: No such file or directory; name a file that can be read\n"
+    )

@@ -1,4 +1,4 @@
-"""Ctrl-C during a command's imports ends the command without a word."""
+"""Ctrl-C during a command's imports ends the command at once, and says so."""
 
 import subprocess
 import sys
@@ -46,10 +46,11 @@ SIMULATED = ["--engine", "sim"]
         ("numpy", ["tune", "report", "a.store"]),
         ("numpy", ["tune", "export", "a.store"]),
         ("numpy", ["import", "study.yaml", "page.md"]),
+        ("loadgen.lab.verify.findings", ["verify", "run.jsonl"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
 )
-def test_interrupt_during_an_import_ends_the_command_quietly(
+def test_interrupt_during_an_import_ends_the_command_with_one_line(
     module: str, arguments: list[str]
 ) -> None:
     done = subprocess.run(
@@ -60,7 +61,7 @@ def test_interrupt_during_an_import_ends_the_command_quietly(
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "loadgen: interrupted\n")
 
 
 def test_interrupt_that_the_shell_ignores_is_ignored_during_imports() -> None:
