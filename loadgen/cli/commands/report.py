@@ -309,6 +309,8 @@ def _export(paths: Sequence[str], parquet: str | None, url: str | None) -> int:
     sent = otlp.export(path, url, str(run_result.from_records(path).verdict))
     unsent = f"; {sent.unsent:,} requests were never sent, and have none" if sent.unsent else ""
     print(f"Sent to {url}: {sent.spans:,} spans, {sent.metrics} metrics{unsent}")
+    for warning in sent.warnings:
+        print(f"The collector warns: {warning}", file=sys.stderr)
     if not sent.joins:
         print("The server's spans do not join these: the run had no --trace", file=sys.stderr)
     return exit_codes.DONE
