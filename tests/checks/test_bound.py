@@ -52,6 +52,7 @@ WITHOUT_NUMBER = {
     "run cut short",
     "CPU taken from the server",
     "CPU taken by others",
+    "client unseen",
     "requests pile up",
     "slower targets",
     "several tokens per event",

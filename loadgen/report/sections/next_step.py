@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from loadgen.checks import PAST_THE_END, PILE_UP, TOO_FEW_FOR_SLO, Check
+from loadgen.checks import PAST_THE_END, PILE_UP, SERVER_HUNG, TOO_FEW_FOR_SLO, Check
 from loadgen.config.option import flag
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import is_failure
@@ -112,6 +112,8 @@ def _after_failure(result: RunResult) -> str:
     gone_s = result.no_answer_since_s
     if gone_s is not None and result.numbers.completed:
         return f"read the log of the server at {gone_s:.1f} s of the run, and start it again"
+    if hung := _failed(result, SERVER_HUNG):
+        return hung.advice
     return on_failures(result.outcomes) or "let a run go on until requests end"
 
 
