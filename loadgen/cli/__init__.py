@@ -1,9 +1,11 @@
 """The command line: a thin layer over the library."""
 
+import contextlib
 import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 from loadgen.util import garbage_collection
 
@@ -14,8 +16,8 @@ KEY_FILE = "LOADGEN_KEY_FILE"  # a variable with the file descriptor from which 
 
 
 def command() -> None:
-    """Run the command of this process; a Ctrl-C while it is imported ends the process without a
-    word.
+    """Run the command of this process; a Ctrl-C while it is imported ends the process at
+    once.
     """
     _take_key_from_environment()
     if (
@@ -28,7 +30,7 @@ def command() -> None:
 
         main.command()
     except KeyboardInterrupt:
-        os._exit(INTERRUPTED)
+        _end()
 
 
 def _take_key_from_environment() -> None:
@@ -56,6 +58,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     """
     while frame is not None:
         if frame.f_code.co_filename == IMPORT:
-            os._exit(INTERRUPTED)
+            _end()
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+def _end() -> NoReturn:
+    with contextlib.suppress(OSError):  # stderr is closed
+        os.write(2, b"loadgen: interrupted\n")
+    os._exit(INTERRUPTED)

@@ -55,7 +55,9 @@ def convert(
     if stand_ins is not None:
         print(f"All texts are stand-ins{_counts(stand_ins.dropped)}", file=human)
     if path != STDOUT:
-        flags = f"--backend {endpoints.name_of(settings)} --dataset-name trace --dataset-path {path}"
+        flags = (
+            f"--backend {endpoints.name_of(settings)} --dataset-name trace --dataset-path {path}"
+        )
         print(f"Saved: {path}; to send it: {flags}", file=human)
     return exit_codes.DONE
 

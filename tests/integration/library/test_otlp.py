@@ -254,9 +254,7 @@ def test_what_a_collector_refuses_is_an_error(
         otlp.export(str(path), receiver.url, "VALID")
     assert (receiver.headers["x-key"], receiver.headers["x-other"]) == ("a b", "c")
     receiver.status = 503
-    with pytest.raises(
-        LoadgenError, match=r"v1/traces answered 503.*; name a collector of OTLP"
-    ):
+    with pytest.raises(LoadgenError, match=r"v1/traces answered 503.*; name a collector of OTLP"):
         otlp.export(str(path), receiver.url, "VALID")
 
 
