@@ -14,6 +14,20 @@ REPORT_LIES = (
         Test(f"{STATES}test_nothing_is_well_where_nothing_succeeded[1,000]"),
     ),
     Mutant(
+        "believe records whose last line, with all that is known of the client, is gone",
+        (
+            Edit(
+                "loadgen/checks/distortion.py",
+                "run.snapshot.partial is not None and not run.client.known",
+                "False",
+            ),
+        ),
+        Test(
+            "tests/runner/test_from_records.py::"
+            "test_records_without_the_last_line_are_doubted_though_all_requests_ended"
+        ),
+    ),
+    Mutant(
         "praise the measurement of a run in which no request succeeded",
         (Edit(SUMMARY, "    if result.numbers.completed:\n", "    if True:\n"),),
         Test(f"{STATES}test_nothing_is_well_where_nothing_succeeded[1,000]"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from loadgen.checks import server
-from loadgen.checks.accounting import accounting
+from loadgen.checks.accounting import SERVER_HUNG, accounting
 from loadgen.checks.check import Check, Verdict, reasons, verdict
 from loadgen.checks.distortion import (
     CLIENT_ERROR,
@@ -41,6 +41,7 @@ __all__ = [
     "EXPLAINED",
     "PAST_THE_END",
     "PILE_UP",
+    "SERVER_HUNG",
     "TOO_FEW_FOR_SLO",
     "Check",
     "Verdict",

@@ -15,6 +15,7 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import SHARE, plural
 from loadgen.workload.draws import EarlyEndDraws
 
+SERVER_HUNG = "server hung"
 MAX_UNSENT = Bound(0.01, SHARE)  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
 
@@ -101,7 +102,7 @@ def _silences(run: RunData) -> Iterator[Check]:
     hung = sum(silence.hung for silence in silences)
     about = f"of {plural(len(silences), 'silence')} of all streams, up to {longest_s:.1f} s"
     advice = "the server hung, which ended the run: read its log"
-    yield NONE.check("server hung", hung, about, advice)
+    yield NONE.check(SERVER_HUNG, hung, about, advice)
 
 
 def _requests(snapshot: Snapshot) -> Check:

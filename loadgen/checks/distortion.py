@@ -33,7 +33,7 @@ NAMED = 3  # figures that are named
 # Latencies that are the same as another one where each event bore one token, or there was no
 # reasoning.
 TWINS = {"icl": "itl", "ttfo": "ttft"}
-BUSY, TAKEN = "loop busy", "other programs used the CPU"
+BUSY, TAKEN, UNSEEN = "loop busy", "other programs used the CPU", "client unseen"
 SHARED_CPU = "loadgen took CPU time from the server"
 READ_TOGETHER, GAPS_BELOW_50_US = "events read together", "gaps below 50 us"
 MAX_BUSY = Bound(0.7, SHARE)  # beyond it events wait in line before they are stamped
@@ -99,12 +99,23 @@ def distortion(run: RunData) -> list[Check]:
     ]
     return [
         *client_error(run),
+        *_unseen(run),
         _window(run),
         _shared_cpu(run),
         _taken(run),
         *_starved(run),
         *map(explanation, symptoms),
     ]
+
+
+def _unseen(run: RunData) -> Iterator[Check]:
+    """Whether the client's machine was seen; nothing where it was, or no process died and no line
+    is missing.
+    """
+    if run.snapshot.partial is not None and not run.client.known:
+        why = f"{UNKNOWN}, by which CPU time, stalls and pauses are judged"
+        advice = "name the whole file that `loadgen run` wrote, or run again"
+        yield Check(UNSEEN, False, why, "0", advice)
 
 
 def _of_server(share: float) -> str:

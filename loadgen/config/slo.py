@@ -38,7 +38,7 @@ STOP_WHEN_REMEDY = (
 MIN_ENDED = 30  # requests, before their error rate is judged
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
 _SHARES = {"%": 0.01, "": 1.0}
-_LIMIT = r"\s*([a-z0-9]+)_(\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\s*"
+_LIMIT = r"\s*([A-Za-z0-9]+)[_ ](\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\s*"
 _BARE_METRIC = r"([a-z0-9]+)\s*(<.*)"
 _STATISTIC = r"p\d{1,2}(\.\d+)?|mean|median|max"
 _BARE = {False: "ms", True: "a share"}
@@ -326,6 +326,7 @@ def _limit(text: str) -> Limit:
             )
         raise _unknown_metric(text)
     metric, statistic, sign, number, unit = match.groups()
+    metric, statistic = metric.lower(), statistic.lower()  # tables show "TTFT p99"
     is_rate = f"{metric}_{statistic}" in RATES
     units = _SHARES if is_rate else _UNITS
     if not is_rate and metric not in LATENCY_METRICS:

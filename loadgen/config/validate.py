@@ -21,7 +21,7 @@ from loadgen.config.output import (
 )
 from loadgen.config.run_fields import WORKERS, RunFields
 from loadgen.errors import BadInput, setting
-from loadgen.util import source_address
+from loadgen.util import packages, source_address
 from loadgen.util.redaction import HEADER_NAME, header_name, redact_user
 
 # Headers that every request has, or that a connection sets.
@@ -203,6 +203,7 @@ def _check_engine(settings: RunFields) -> None:
     if settings.engine is None:
         return
     if settings.model is None and settings.engine != "sim":
+        packages.find("engines", settings.engine)  # refuses an unknown one
         raise BadInput(
             setting.model,
             f"missing, although {setting.engine} is given",

@@ -257,10 +257,13 @@ def load(path: str) -> list[dict[str, Any]]:
         results = lines if len(lines) > 1 else results
     for where, result in results:
         try:
-            is_complete = is_series(result) or result["loadgen"]["schema"] == SCHEMA
+            version = SCHEMA if is_series(result) else result["loadgen"]["schema"]
         except (KeyError, TypeError):
-            is_complete = False
-        if not is_complete:
+            version = None
+        if isinstance(version, int) and version != SCHEMA:
+            problem = f"{where} is a result of schema {version}, and this loadgen reads {SCHEMA}"
+            raise BadInput((), problem, "read it with the loadgen that wrote it")
+        if version != SCHEMA:
             raise BadInput(
                 (),
                 f"{where} is not a loadgen result, or not a whole one",

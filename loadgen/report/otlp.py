@@ -6,6 +6,7 @@ have one (https://opentelemetry.io/docs/specs/semconv/gen-ai/); others begin wit
 """
 
 import os
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,9 +17,10 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from loadgen.config import server_url
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
-from loadgen.errors import BadInput, LoadgenError
+from loadgen.errors import BadInput, LoadgenError, Unreachable
 from loadgen.metrics.records.file import RecordFile
 from loadgen.util import http_client, packages
 from loadgen.util.clock import NS_PER_S
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 FLAG, PACKAGE = "--otlp", "opentelemetry-proto"
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"  # NAME=VALUE,..., percent-encoded, as all exporters read it
+HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*([ -~]*)")  # RFC 9110, section 5.1
+PATH = "/v1/"  # and the kind of what is sent, after the URL of a collector
+KINDS = {"traces": "rejected_spans", "metrics": "rejected_data_points"}
 SPANS_AT_ONCE = 512
 # Boundaries of buckets that the conventions advise.
 DURATION_S = (
@@ -67,12 +72,14 @@ class Exported(Struct, frozen=True):
         metrics: The number of metrics.
         unsent: Requests that were never sent, and have no span.
         joins: Whether the requests carried the ids of these spans.
+        warnings: What the collector said although it took everything, each once.
     """
 
     spans: int
     metrics: int
     unsent: int
     joins: bool
+    warnings: tuple[str, ...]
 
 
 def export(path: str, url: str, verdict: str) -> Exported:
@@ -80,11 +87,12 @@ def export(path: str, url: str, verdict: str) -> Exported:
 
     Args:
         path: A file of records.
-        url: The collector, to which /v1/traces and /v1/metrics are appended.
+        url: The collector, to which /v1/traces and /v1/metrics are appended, or one of the two.
         verdict: The verdict of the run, an attribute of all that is sent.
 
     Raises:
-        BadInput: The package is missing, or the file has no exact start.
+        BadInput: The package is missing, the file has no exact start, or the URL or a header is
+            none.
         LoadgenError: The collector refuses something.
         Unreachable: It cannot be reached.
     """
@@ -94,15 +102,17 @@ def export(path: str, url: str, verdict: str) -> Exported:
         problem = f"{path} is of an earlier version, and its start is known to the second alone"
         raise BadInput(FLAG, problem, "give the records of a new run")
     run = _Run(file, file.start_unix_ns, verdict)
-    send = partial(_post, url.rstrip("/"), _headers())
+    send = partial(_post, _base(url), _headers())
     spans = run.spans()
     count = 0
+    warnings = dict[str, None]()
     while batch := list(islice(spans, SPANS_AT_ONCE)):
-        send("traces", run.of_traces(batch))
+        warnings[send("traces", run.of_traces(batch))] = None
         count += len(batch)
     metrics = run.metrics()
-    send("metrics", run.of_metrics(metrics))
-    return Exported(count, len(metrics), run.unsent, file.header.trace_key is not None)
+    warnings[send("metrics", run.of_metrics(metrics))] = None
+    joins = file.header.trace_key is not None
+    return Exported(count, len(metrics), run.unsent, joins, tuple(filter(None, warnings)))
 
 
 class _Run:
@@ -347,29 +357,71 @@ def _attributes(facts: Mapping[str, Value | None]) -> "list[KeyValue]":
     ]
 
 
+def _base(url: str) -> str:
+    """Return the URL of a collector without the path of what is sent.
+
+    Raises:
+        BadInput: It is no URL.
+    """
+    base = url.rstrip("/")
+    for kind in KINDS:
+        base = base.removesuffix(f"{PATH}{kind}")
+    ((base,), _) = server_url.read((base,), None)
+    if server_url.parsed(base) is None:
+        remedy = "write that of a collector, as in http://127.0.0.1:4318"
+        raise BadInput(FLAG, f"{url!r} is no URL of HTTP", remedy)
+    return base.rstrip("/")
+
+
 def _headers() -> dict[str, str]:
-    pairs = (pair.partition("=") for pair in os.environ.get(HEADERS, "").split(",") if pair)
-    return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
+    """Read the headers for the collector; their values are secrets, which no error shows.
+
+    Raises:
+        BadInput: One is none.
+    """
+    headers = dict[str, str]()
+    pairs = filter(str.strip, os.environ.get(HEADERS, "").split(","))
+    for number, pair in enumerate(pairs, 1):
+        name, equals, value = pair.partition("=")
+        match = HEADER.fullmatch(f"{name.strip()}{equals}{unquote(value.strip())}")
+        if match is None:
+            raise BadInput(HEADERS, f"header {number} is not NAME=VALUE", "write NAME=VALUE,...")
+        headers[match[1]] = match[2]
+    return headers
 
 
-def _post(url: str, headers: dict[str, str], kind: str, message: Any) -> None:
-    """Send a message; raise an error if the collector does not take all of it."""
-    place = f"{url}/v1/{kind}"
-    reply = http_client.send(
-        place, message.SerializeToString(), headers | {"Content-Type": "application/x-protobuf"}
-    )
-    if not 200 <= reply.status < 300:
-        raise LoadgenError(f"{place} answered {reply}; name a collector of OTLP over HTTP")
-    answer = _parsed(kind, reply.body)
+def _post(url: str, headers: dict[str, str], kind: str, message: Any) -> str:
+    """Send a message.
+
+    Returns:
+        A warning of the collector; empty without one.
+
+    Raises:
+        LoadgenError: The collector does not take all of it.
+        Unreachable: It cannot be reached.
+    """
+    place = f"{url}{PATH}{kind}"
+    content = {"Content-Type": "application/x-protobuf"}
+    try:
+        reply = http_client.send(place, message.SerializeToString(), headers | content)
+    except Unreachable as error:
+        remedy = "" if error.advises else "; check the URL, and that the collector runs"
+        raise Unreachable(f"{FLAG}: {error}{remedy}", advises=True) from error
+    answer = _parsed(kind, reply.body) if 200 <= reply.status < 300 else None
+    if answer is None:
+        said = " ".join(str(reply).split())
+        raise LoadgenError(f"{FLAG}: {place} answered {said}; name a collector of OTLP over HTTP")
     partial_success = answer.partial_success
-    rejected = getattr(
-        partial_success, f"rejected_{'spans' if kind == 'traces' else 'data_points'}"
-    )
-    if rejected:
-        raise LoadgenError(f"{place} has rejected {rejected:,}: {partial_success.error_message}")
+    words = " ".join(partial_success.error_message.split())
+    if rejected := getattr(partial_success, KINDS[kind]):
+        why = words or "it does not say why"
+        raise LoadgenError(f"{FLAG}: {place} has rejected {rejected:,}: {why}; see its log")
+    return words
 
 
 def _parsed(kind: str, body: bytes) -> Any:
+    """Read the answer of a collector; None if it is none."""
+    from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
     from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
@@ -378,5 +430,8 @@ def _parsed(kind: str, body: bytes) -> Any:
         if kind == "traces"
         else metrics_service_pb2.ExportMetricsServiceResponse()
     )
-    answer.ParseFromString(body)
+    try:
+        answer.ParseFromString(body)
+    except DecodeError:
+        return None
     return answer

@@ -43,7 +43,7 @@ MEANING = {
 }
 # The exit codes of `loadgen run`; --strict gives 4 where the measurement is SUSPECT.
 EXIT_CODES = {
-    State.FAILED: "5; 3 if the client also failed to send or count the load",
+    State.FAILED: "5; 3 if the verdict is INVALID, as where the server hung",
     State.INVALID: "3",
     State.OVERLOADED: "0; 6 if a limit of the SLO is missed",
     State.TOO_FEW: "6 for an SLO; else 0, or 4 with --strict; with --allow-few as for the other "

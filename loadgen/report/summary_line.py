@@ -153,7 +153,7 @@ def _figure_texts(result: RunResult) -> Iterator[str]:
 def _caveats(result: RunResult) -> Iterator[Part]:
     """List what limits the meaning of the figures: an early end, silent streams, the simulator."""
     if result.partial and result.no_answer_since_s is None:
-        yield f"ended early: {result.partial.partition(':')[0]}", Colour.YELLOW
+        yield f"PARTIAL: {result.partial.partition(':')[0]}", Colour.YELLOW
     if result.silent_streams.count:
         yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
     if result.insecure:

@@ -36,6 +36,7 @@ from loadgen.workload.target import Target, base_url
 CHAT = "openai-chat"
 TEXT = "Hello"
 LEAST_OF_RESPONSES = 16  # tokens; OpenAI refuses a lower limit
+QUIET_S = 5.0  # until a user is told what is waited for
 ANSWER_S = 60.0  # for the answer, unless a timeout of the run is shorter
 MAX_WORDS, MAX_PAGE = 160, 2000  # characters of a server's words that are shown, and read
 END_TOKENS = 1  # that some engines count beyond a limit
@@ -228,6 +229,7 @@ class Preflight:
         while True:
             is_over = time.monotonic() - self._begun >= limit_s
             self.requests += 1
+            told = asyncio.get_running_loop().call_later(QUIET_S, self._tell, target.url)
             try:
                 data = orjson.dumps(body)
                 reply = await http_client.send_json(
@@ -240,6 +242,8 @@ class Preflight:
                 refusal = Refusal.of(reply, redacted)
             except Unreachable as error:
                 refusal = Refusal(0, redacted(str(error)))
+            finally:
+                told.cancel()
             if refusal is None:
                 return reply
             if refusal.lasts or not limit_s:
@@ -250,6 +254,11 @@ class Preflight:
             elapsed_s = time.monotonic() - self._begun
             self._on_progress(Progress("waiting", elapsed_s, note=f"{target.url}: {refusal}"))
             await asyncio.sleep(min(1.0, limit_s / 10))
+
+    def _tell(self, url: str) -> None:
+        """Say that the answer to a request takes its time."""
+        note = f"{url} has not answered the test request yet"
+        self._on_progress(Progress("waiting", time.monotonic() - self._begun, note=note))
 
     def _take_aiohttp(self, reply: Reply) -> None:
         """Have aiohttp read the answers of a server that compresses them."""

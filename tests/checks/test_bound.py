@@ -52,6 +52,7 @@ WITHOUT_NUMBER = {
     "run cut short",
     "loadgen took CPU time from the server",
     "other programs used the CPU",
+    "client unseen",
     "requests pile up",
     "slower targets",
     "several tokens per event",

@@ -63,6 +63,14 @@ def test_an_undisturbed_run_is_green():
     }
 
 
+def test_a_client_that_left_no_report_is_not_judged():
+    cut = of(measured(GREEN, partial="the records stopped"), wall_s=None)
+    assert failed_checks(cut) == ["client unseen"]
+    assert cut["client unseen"].counts
+    seen = of(measured(GREEN, partial="interrupted"))
+    assert "client unseen" not in seen
+
+
 # -- the loop
 
 

@@ -19,19 +19,21 @@ from tests.helpers.planted_records import START_NS, records, served
 from tests.helpers.run_facts import heading, shard
 
 
-def recorded(path: Path, planted: list[Record]) -> str:
-    """Write the records of a run."""
-    settings = RunSettings(request_rate=8.0, num_prompts=len(planted)).checked()
+def recorded(path: Path, planted: list[Record], scheduled: int | None = None) -> str:
+    """Write the records of a run; where more requests were scheduled, without their last line."""
+    count = scheduled or len(planted)
+    settings = RunSettings(request_rate=8.0, num_prompts=count).checked()
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
     recorder = Recorder.from_settings(settings, START_NS, len(planted))
     with RecordWriter.optional(path) as writer:
         assert writer is not None
-        writer.begin(heading(settings, schedule), START_NS, len(planted), [])
+        writer.begin(heading(settings, schedule), START_NS, count, [])
         for record in planted:
             recorder.add(record)
             writer.write(record)
     trailer = RunTrailer(workers=(shard(schedule),))
-    write_trailer(path, trailer, LoopTotals.of(recorder.snapshot(None)))
+    if scheduled is None:
+        write_trailer(path, trailer, LoopTotals.of(recorder.snapshot(None)))
     return str(path)
 
 
@@ -81,3 +83,18 @@ def test_a_run_whose_answers_came_in_one_piece_is_refused(
         f"loadgen explain: {path} has no request with the times of its tokens, or is of an earlier "
         "version; name the file of --records of a run that streams\n"
     )
+
+
+def test_records_that_are_cut_off_or_repeated_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted = records(served())
+    path = recorded(tmp_path / "run.jsonl", [*planted[:-5], planted[0]], len(planted))
+    assert dispatch(["explain", path]) == exit_codes.DONE
+    count = len(planted)
+    assert capsys.readouterr().err.splitlines() == [
+        f"loadgen: {path}: PARTIAL: {count - 4} of {count} requests had ended when the records "
+        "stopped",
+        f"loadgen: {path}: requests not ended once: 5 of {count} requests: {count - 4} outcomes, "
+        "1 of them repeated",
+    ]

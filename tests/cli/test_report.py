@@ -10,6 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.report import ci_summary, to_json
 from loadgen.util.terminal_text import Screen
 from tests.helpers import saved_json
+from tests.helpers.run_facts import due_at, heading
 from tests.helpers.saved_results import ran, sweep
 
 RUN = ran(RunSettings(request_rate=10.0, slo="ttft_p99<25ms"))
@@ -80,3 +81,28 @@ def test_bad_outputs_are_refused_in_one_line(
     assert err.startswith(f"loadgen report: {field}: ")
     assert err.count("\n") == 1
     assert sorted(path.name for path in Path().iterdir()) == ["r.json", "sweep.json", "two.json"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["r.json", "--as", "aiperf"], "--as: r.json has no records; name a file that --records"),
+        (["r.json", "--as", "agentx"], "--as: a submission of AgentX requires AIPerf's own idle"),
+        (["r.json", "--as", "nobody"], "aiperf, inference-perf\n"),
+        (["new.json"], "new.json is a result of schema 99, and this loadgen reads "),
+        (["r.json", "gone.json", "--csv", "-"], "gone.json: No such file"),
+        (["cut.jsonl", "--csv", "-"], "cut.jsonl: line 2 is no part of a file of records"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_before_anything_is_printed(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("new.json").write_text(to_json(RUN | {"loadgen": RUN["loadgen"] | {"schema": 99}}) + "\n")
+    first = {"loadgen_records": 2, "start_ns": 0, "scheduled": 1}
+    heading_of_run = heading(RunSettings().checked(), due_at(0)).to_dict()
+    Path("cut.jsonl").write_text(to_json(first | {"heading": heading_of_run}) + "\n{}\n")
+    assert dispatch(["report", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1

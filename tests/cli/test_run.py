@@ -3,6 +3,7 @@
 import pytest
 
 from loadgen.cli.commands.run import burst_warning, burstiness_warning
+from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 
 SERVER = "http://a:8000"
@@ -49,3 +50,8 @@ def test_other_runs_are_not_warned_of(given):
 )
 def test_a_burstiness_without_a_rate_is_warned_of(given, warned):
     assert (burstiness_warning(given, [RunSettings(**given)]) is not None) == warned
+
+
+def test_an_unknown_engine_is_named_before_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["run", "--engine", "nosuch"]) == 2
+    assert capsys.readouterr().err.startswith("loadgen run: --engine: unknown name 'nosuch'; ")

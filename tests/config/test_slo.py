@@ -45,6 +45,11 @@ def test_a_limit_is_read_in_milliseconds_or_as_a_share(text, metric, statistic, 
     assert limit.text == text
 
 
+def test_a_limit_may_have_the_name_that_tables_show():
+    (limit,) = parse("TTFT p99 < 500 ms")
+    assert (limit.metric, limit.statistic, limit.threshold) == ("ttft", "p99", 500)
+
+
 def test_limits_are_separated_by_commas():
     assert [limit.text for limit in parse("ttft_p99<1s, error_rate<1%")] == [
         "ttft_p99<1s",

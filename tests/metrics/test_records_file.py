@@ -245,9 +245,19 @@ def test_a_file_never_grows_beyond_its_limit(tmp_path):
     assert len(list(RecordFile(path))) > 0
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "no JSON", '{"loadgen_records": 1}', '{"loadgen_records": 2}']
-)
+@pytest.mark.parametrize("version", [1, 9])
+def test_records_of_another_version_are_refused_with_it(tmp_path, version):
+    path = tmp_path / "other"
+    path.write_text(f'{{"loadgen_records": {version}}}')
+    with pytest.raises(BadInput) as caught:
+        RecordFile(path)
+    assert str(caught.value) == (
+        f"{path} has records of version {version}, and this loadgen reads 2; "
+        "read them with the loadgen that wrote them"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "no JSON", '{"loadgen_records": 2}'])
 def test_a_file_of_something_else_is_refused(tmp_path, text):
     path = tmp_path / "other"
     path.write_text(text)

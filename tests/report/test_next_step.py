@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.checks import PILE_UP, TOO_FEW_FOR_SLO, Check
+from loadgen.checks import PILE_UP, SERVER_HUNG, TOO_FEW_FOR_SLO, Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -84,6 +84,12 @@ def test_an_overloaded_run_is_told_its_capacity() -> None:
 def test_too_few_requests_are_told_how_many_are_needed(flags: dict[str, Any], named: str) -> None:
     told = step(ok(3), FEW, slo="ttft_p99<1s", **flags)
     assert told == f"send 662 requests or more: {named}"
+
+
+def test_a_server_that_hung_sends_to_its_log() -> None:
+    hung = Check(SERVER_HUNG, False, "1 of 1 silence", "0", "read its log", group="A")
+    assert step((), hung) == "read its log"
+    assert step(()) == "let a run go on until requests end"
 
 
 def test_a_run_of_few_requests_is_told_what_each_percentile_needs() -> None:

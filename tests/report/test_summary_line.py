@@ -157,7 +157,7 @@ def test_failed_requests_come_before_a_missed_slo():
 def test_doubts_and_the_simulator_come_last():
     cut = measured(ELEVEN, partial="interrupted")
     assert said(records=cut, simulated=True).split(" | ")[-2:] == [
-        "ended early: interrupted",
+        "PARTIAL: interrupted",
         "SIMULATED, not a real server",
     ]
 

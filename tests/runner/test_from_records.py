@@ -114,6 +114,15 @@ def test_partial_run_is_invalid_and_omits_unknown_facts(tmp_path):
     assert again.data["loadgen"]["client"]["warm_connections"] is None
 
 
+def test_records_without_the_last_line_are_doubted_though_all_requests_ended(tmp_path):
+    whole = run(tmp_path / "records.jsonl", to_its_end=False)
+    again = from_records(tmp_path / "records.jsonl")
+    assert "client unseen" not in [check.name for check in whole.failed_checks]
+    assert "client unseen" in [check.name for check in again.failed_checks]
+    assert again.verdict is not Verdict.VALID
+    assert "ended early" not in report.summary_line(again)
+
+
 def test_a_killed_run_has_its_lines_of_json_once_it_is_recovered(tmp_path):
     path = tmp_path / "records.jsonl"
     settings = SETTINGS.replace(records=str(path))

@@ -110,3 +110,22 @@ def test_log_of_another_api_is_refused_with_the_flag_that_names_it(read):
 def test_log_without_a_request_is_refused_with_the_reason(read):
     with pytest.raises(BadInput, match="no request: no time in 2 of 2 lines; name its fields"):
         read({"at": S, "body": BODY}, {"at": S, "body": BODY})
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"messages": "oops"}, "a body that has messages that are not a list, or empty"),
+        ({"messages": [1]}, "a body that has a message that is not an object with a role"),
+        (
+            BODY | {"n": 2},
+            "a body that cannot be sent (n: 2 requests several answers to a prompt)",
+        ),
+    ],
+)
+def test_bodies_that_a_run_would_refuse_are_left_out(read, body, reason):
+    log, rows = read({"ts": S, "body": BODY}, {"ts": S, "body": body})
+    assert (log.count, len(rows)) == (1, 1)
+    assert log.left_out == {reason: 1}
+    with pytest.raises(BadInput, match="has no request"):
+        read({"ts": S, "body": body})

@@ -128,6 +128,7 @@ def test_warm_up_of_a_cache_asks_for_one_token(given, tmp_path):
         (row("soon"), "row 2 has 'soon' timestamp, which is no time"),
         ({"timestamp": 1, "body": "text"}, "row 2 has no body that is an object"),
         ({"timestamp": 1, "body": {"prompt": "a"}}, "row 2 has a body without messages, which"),
+        ({"timestamp": 1, "body": {"prompt": "a"}}, "backend names the API of the bodies"),
         (row(1) | {"lenght": 3}, "row 2 has an unknown field 'lenght'"),
         (row(1, n=2), "n: 2 requests several answers"),
         (row(1, max_tokens=0), "row 2 has output_tokens 0"),

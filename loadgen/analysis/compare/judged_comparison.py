@@ -38,7 +38,7 @@ from loadgen.report.gate import Demand
 
 FLAG = setting.fail_if
 REMEDY = f"give {MIN_STARTS} starts of each side, or --noise"
-_CONDITION = re.compile(r"\s*(\w[\w.]*)\s*([<>])\s*([+-]?[0-9.]+)\s*(%|pp)\s*")
+_CONDITION = re.compile(r"\s*(\w[\w.:/ ]*?)\s*([<>])\s*([+-]?[0-9.]+)\s*(%|pp)\s*")
 _EXAMPLE = 'write e.g. "ttft_p99>+5%", "output_throughput<-3%" or "error_rate>+1pp"'
 
 

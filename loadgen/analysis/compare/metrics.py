@@ -257,10 +257,16 @@ def _place(metric: Metric) -> tuple[int, float]:
 
 
 def metric_by_name(name: str) -> Metric | None:
-    """Return the metric of this name; None if there is none."""
-    split = slo.split_name(name)
+    """Return the metric of this name, or of this title in a table; None if there is none."""
+    words = name.lower().split()
+    split = slo.split_name("_".join(words))
     latency = Metric.of_latency(*split) if split else None
-    return next((metric for metric in DEFAULT_METRICS if metric.name == name), latency)
+    named = (
+        metric
+        for metric in DEFAULT_METRICS
+        if words in ([metric.name], metric.title.lower().split())
+    )
+    return next(named, latency)
 
 
 def percentiles_of(latency: str, metrics: Iterable[Metric]) -> list[float]:

@@ -17,7 +17,7 @@ from loadgen.cli.live.progress_line import ProgressLine, preparing_text, time_le
 from loadgen.cli.topic_parser import TopicParser
 from loadgen.config.data import TRACE, DataSettings
 from loadgen.config.option import FIRST, flag
-from loadgen.errors import BadInput, written_as
+from loadgen.errors import BadInput, setting, written_as
 from loadgen.util import files, terminal_text
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser
 from loadgen.util.files import atomic_file
@@ -63,8 +63,9 @@ def main(argv: list[str]) -> int:
             from loadgen.cli.commands import dataset_log
 
             flag_values |= {"dataset_name": TRACE, "dataset_path": log}
-            settings = endpoints.checked(run_settings.settings(flag_values))
-            with _destination(path) as file:
+            as_log = written_as({setting.dataset_path: ("--from-log",)})
+            with as_log, _destination(path) as file:
+                settings = endpoints.checked(run_settings.settings(flag_values))
                 return dataset_log.convert(settings, path, file, private=private)
         if private:
             raise BadInput("--private", "has no effect without --from-log", "leave it out")

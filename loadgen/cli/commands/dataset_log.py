@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from loadgen.cli import exit_codes
 from loadgen.config.data import NO_TOKENIZER
 from loadgen.errors import BadInput
+from loadgen.workload import endpoints
 from loadgen.workload.files.mapped_file import checked_path
 
 if TYPE_CHECKING:
@@ -54,7 +55,10 @@ def convert(
     if stand_ins is not None:
         print(f"All texts are stand-ins{_counts(stand_ins.dropped)}", file=human)
     if path != STDOUT:
-        print(f"Saved: {path}; to send it: --dataset-name trace --dataset-path {path}", file=human)
+        flags = (
+            f"--backend {endpoints.name_of(settings)} --dataset-name trace --dataset-path {path}"
+        )
+        print(f"Saved: {path}; to send it: {flags}", file=human)
     return exit_codes.DONE
 
 

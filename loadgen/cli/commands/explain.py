@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes
+from loadgen.cli.output import say
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import Screen
@@ -54,12 +55,12 @@ def _parser() -> OneLineParser:
 
 
 def _read(path: str) -> "Explanation":
-    """Read the explanation of the one run in a file.
+    """Read the explanation of the one run in a file, and say which requests it lacks.
 
     Raises:
         BadInput: It has none.
     """
-    from loadgen import report
+    from loadgen import checks, report
     from loadgen.report.result import RunResult
     from loadgen.runner import run_result
 
@@ -76,4 +77,7 @@ def _read(path: str) -> "Explanation":
             f"{path} has no request with the times of its tokens, or is of an earlier version",
             "name the file of --records of a run that streams",
         )
+    missing = [f"PARTIAL: {result.partial}"] if result.partial else []
+    for reason in (*missing, *checks.reasons(result.checks, "A")):
+        say(f"{path}: {reason}")
     return result.explain

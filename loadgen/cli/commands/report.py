@@ -137,7 +137,8 @@ def _parser() -> OneLineParser:
         dest="tool",
         metavar="TOOL",
         help="print what another load generator would have reported for these records, and why: "
-        "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf",
+        "vllm-0.11, vllm-0.32, vllm-0.33, vllm-rs, sglang, benchmark-runner, aiperf, "
+        "inference-perf",
     )
     add(
         "--to",
@@ -276,7 +277,7 @@ def _write_page(page: str, files: "Files") -> None:
 
 def _write(name: str, to: str, lines: Iterable[str]) -> None:
     if to == STDOUT:
-        sys.stdout.writelines(lines)
+        sys.stdout.write("".join(lines))  # nothing of it before an error
         return
     with writing(name, to), atomic_file(Path(to)) as file:
         file.writelines(line.encode() for line in lines)
@@ -309,6 +310,8 @@ def _export(paths: Sequence[str], parquet: str | None, url: str | None) -> int:
     sent = otlp.export(path, url, str(run_result.from_records(path).verdict))
     unsent = f"; {sent.unsent:,} requests were never sent, and have none" if sent.unsent else ""
     print(f"Sent to {url}: {sent.spans:,} spans, {sent.metrics} metrics{unsent}")
+    for warning in sent.warnings:
+        print(f"The collector warns: {warning}", file=sys.stderr)
     if not sent.joins:
         print("The server's spans do not join these: the run had no --trace", file=sys.stderr)
     return exit_codes.DONE

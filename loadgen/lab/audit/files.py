@@ -152,6 +152,8 @@ def results(name: str, text: str) -> list[Published]:
     published: list[Published] = []
     for line, data in _objects(name, text):
         published += _read(data, Place(name, line))
+    if not published:
+        raise BadInput((), f"{name} is empty: nothing to check", "name a file that has a result")
     return published
 
 

@@ -136,7 +136,9 @@ class RecordFile:
             first = self._first
             self.is_journal = "loadgen_journal" in first
             if not self.is_journal and first["loadgen_records"] != LINES["loadgen_records"]:
-                raise ValueError
+                problem = f"{path} has records of version {first['loadgen_records']!r}"
+                problem += f", and this loadgen reads {LINES['loadgen_records']}"
+                raise BadInput((), problem, "read them with the loadgen that wrote them")
             if self.is_journal and first | JOURNAL != first:
                 version = first["heading"]["provenance"]["versions"]["loadgen"]
                 raise BadInput(

@@ -10,6 +10,7 @@ from loadgen.checks import (
     BUSY_MACHINE,
     PAST_THE_END,
     PILE_UP,
+    SERVER_HUNG,
     TOO_FEW_FOR_SLO,
     Check,
     Verdict,
@@ -141,6 +142,8 @@ def _after_failure(result: RunResult) -> str:
             clock = datetime.fromtimestamp(start_s + gone_s, UTC)
             at = f"about {clock:%H:%M:%S} UTC ({gone_s:.1f} s into the run)"
         return f"read the log of the server at {at}, and start it again"
+    if hung := _failed(result, SERVER_HUNG):
+        return hung.advice
     return on_failures(result.outcomes) or "let a run go on until requests end"
 
 

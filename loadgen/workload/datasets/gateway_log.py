@@ -15,8 +15,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload import endpoints
-from loadgen.workload.datasets.prompt_rows import TIME, RowFile
-from loadgen.workload.datasets.recorded_requests import BODY
+from loadgen.workload.datasets.prompt_rows import TIME, Row, RowFile
+from loadgen.workload.datasets.recorded_requests import BODY, Bodies
 from loadgen.workload.datasets.trace_times import NS_PER_MS, columns_of, time_ns
 
 LOG = "--from-log"
@@ -60,7 +60,9 @@ class GatewayLog:
         self._bodies = (columns["body"],) if "body" in columns else BODIES
         unit_s = settings.trace_time_unit
         self._unit_ns = None if unit_s is None else round(unit_s * NS_PER_S)
-        self._asked = "messages" if endpoints.find(settings).takes_messages else "prompt"
+        api = endpoints.find(settings)
+        self._asked = "messages" if api.takes_messages else "prompt"
+        self._fields = Bodies(settings.replace(trace_column=()), api, Counter())
         self._change = change
         self.lines = len(self._file)
         self.left_out = Counter[str]()
@@ -68,7 +70,7 @@ class GatewayLog:
         for number in range(self.lines):
             try:
                 line = self._line(number)
-                self._body(line)
+                self._check(self._body(line))
                 times_ns[number] = self._time_ns(line)
             except LeftOut as reason:
                 self.left_out[str(reason)] += 1
@@ -129,6 +131,15 @@ class GatewayLog:
         if not body.get(self._asked):
             raise LeftOut(self._other_api)
         return body
+
+    def _check(self, body: dict[str, Any]) -> None:
+        """Leave out a body that a run would refuse."""
+        try:
+            Row.of(self._fields({BODY: body}), "")
+        except BadInput as error:
+            raise LeftOut(f"a body that cannot be sent ({error.problem})") from None
+        except ValueError as error:
+            raise LeftOut(f"a body that {error}") from None
 
     def _time_ns(self, line: Mapping[str, Any]) -> int:
         value = next((line[name] for name in self._times if line.get(name) is not None), None)

@@ -83,7 +83,7 @@ class RecordedRequests:
             raise BadInput(setting.backend, problem, remedy)
         replaced = Counter[str]()
         rows = RowFile(
-            path, "jsonl", strict=False, convert=_Bodies(settings, api, replaced), remedy=REMEDY
+            path, "jsonl", strict=False, convert=Bodies(settings, api, replaced), remedy=REMEDY
         )
         keeps_times = settings.trace_times == "keep"
         column = columns_of(settings, ("time",)).get("time", TIME)
@@ -148,7 +148,7 @@ class RecordedRequests:
 
 
 @dataclass(frozen=True)
-class _Bodies:
+class Bodies:
     """Makes the fields of a `Row` from a recorded request.
 
     Attributes:
@@ -175,7 +175,8 @@ class _Bodies:
             raise ValueError("has no body that is an object")
         asked = "messages" if self.api.takes_messages else "prompt"
         if asked not in body:
-            raise ValueError(f"has a body without {asked}, which {self.api.path} needs")
+            problem = f"has a body without {asked}, which {self.api.path} needs"
+            raise ValueError(f"{problem}: {setting.backend} names the API of the bodies")
         fields = {name: value for name, value in body.items() if name not in (*DECIDED, asked)}
         check_fields("its body", fields, disable_stream=self.settings.disable_stream)
         self._count_replaced(body)

@@ -1,11 +1,13 @@
 """Conditions: what is read, what is refused, and when a change is beyond a bound."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.judged_comparison import Judgement, judge, parse
+from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
 from loadgen.analysis.compare.side import Side
 from loadgen.errors import BadInput
 from tests.helpers.compared_runs import SETTINGS, recorded, saved, server, starts, unanswered
@@ -23,6 +25,19 @@ def test_several_conditions_are_parsed() -> None:
     assert (one.metric.name, one.above, one.bound) == ("ttft_p99", True, 0.05)
     assert (two.metric.name, two.above, two.bound) == ("output_throughput", False, -0.03)
     assert (three.metric.name, three.above, three.bound) == ("error_rate", True, 0.01)
+
+
+@pytest.mark.parametrize(
+    "metric", [*DEFAULT_METRICS, Metric.of_latency("ttft", "p95")], ids=lambda metric: metric.name
+)
+@pytest.mark.parametrize("spelling", [str, str.lower, str.upper])
+def test_metrics_have_the_names_that_tables_show(
+    metric: Metric, spelling: Callable[[str], str]
+) -> None:
+    unit = "pp" if metric.is_share else "%"
+    for name in (metric.name, metric.title):
+        (condition,) = parse([f"{spelling(name)} > 5{unit}"])
+        assert condition.metric == metric
 
 
 @pytest.mark.parametrize(

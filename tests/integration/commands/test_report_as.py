@@ -119,7 +119,7 @@ def test_unknown_tool_and_other_files_are_refused(tmp_path: Path) -> None:
     result.write_text("{}")
     for flag, words in (
         ("locust", "choose from vllm-0.11"),
-        ("sglang", "name a file of --records"),
+        ("sglang", "name a file that --records wrote"),
     ):
         ended = loadgen("report", str(result), "--as", flag)
         assert ended.returncode == 2

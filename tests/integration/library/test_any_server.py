@@ -2,6 +2,7 @@
 first try.
 """
 
+import asyncio
 import logging
 import re
 from dataclasses import replace
@@ -13,6 +14,8 @@ import pytest
 import loadgen
 from loadgen.cli import exit_codes
 from loadgen.engines.sim.http1 import Request, whole
+from loadgen.metrics.progress import Progress
+from loadgen.runner import preflight
 from tests.helpers.scripted_server import answering_each, serving
 from tests.helpers.server_kinds import CHAT, KEY, KINDS, MODEL, ServerKind, error, kind_server
 
@@ -205,3 +208,24 @@ async def test_a_ready_check_without_success_ends_the_run() -> None:
         with pytest.raises(loadgen.Unreachable, match=r"no success in 0\.3 s .*loading the model"):
             await loadgen.run(settings)
     assert not server.sent
+
+
+async def test_a_user_is_told_what_a_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "QUIET_S", 0.05)
+    told: list[Progress] = []
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1 << 16)
+        while not told:
+            await asyncio.sleep(0.01)
+        body = b'{"choices": [{"text": "x", "finish_reason": "length"}]}'
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    async with serving(script) as url:
+        settings = loadgen.RunSettings(base_url=url, model=MODEL, tokenizer="none").checked()
+        test = preflight.Preflight(settings, MODEL, [MODEL], told.append)
+        await test.ask(chooses=False)
+    assert test.answered
+    assert [(each.phase, each.note) for each in told] == [
+        ("waiting", f"{url}/v1/completions has not answered the test request yet")
+    ]

@@ -19,7 +19,7 @@ import pytest
 
 import loadgen
 from loadgen.cli.main import dispatch
-from loadgen.errors import LoadgenError
+from loadgen.errors import BadInput, LoadgenError, Unreachable
 from loadgen.report import otlp
 from tests.helpers.command_line import TOKENIZER
 from tests.helpers.scripted_server import serving
@@ -91,7 +91,9 @@ class Receiver(ThreadingHTTPServer):
         spans, metrics: All that came, with the attributes of their resource.
         headers: Those of the last request.
         rejected: How many spans it says that it rejects.
+        message: What it says beside that.
         status: What it answers.
+        page: What it answers instead of a message of the protocol.
     """
 
     def __init__(self) -> None:
@@ -101,6 +103,7 @@ class Receiver(ThreadingHTTPServer):
         self.resource: dict[str, Any] = {}
         self.headers: dict[str, str] = {}
         self.rejected, self.status = 0, 200
+        self.message, self.page = "", b""
 
     @property
     def url(self) -> str:
@@ -128,7 +131,8 @@ class Handler(BaseHTTPRequestHandler):
                 for scope in resource.scope_metrics:
                     receiver.metrics |= {metric.name: metric for metric in scope.metrics}
             answer = metrics_service_pb2.ExportMetricsServiceResponse()
-        data = answer.SerializeToString()
+        answer.partial_success.error_message = receiver.message
+        data = receiver.page or answer.SerializeToString()
         self.send_response(receiver.status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -250,7 +254,58 @@ def test_what_a_collector_refuses_is_an_error(
         otlp.export(str(path), receiver.url, "VALID")
     assert (receiver.headers["x-key"], receiver.headers["x-other"]) == ("a b", "c")
     receiver.status = 503
-    with pytest.raises(
-        LoadgenError, match=r"v1/traces answered 503(.|\n)*; name a collector of OTLP"
-    ):
+    with pytest.raises(LoadgenError, match=r"v1/traces answered 503.*; name a collector of OTLP"):
         otlp.export(str(path), receiver.url, "VALID")
+
+
+@pytest.mark.parametrize("url", ["foo", "", "ftp://127.0.0.1:4318", "http://"])
+def test_a_url_that_is_none_is_refused(traced: Any, url: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        otlp.export(str(traced[0]), url, "VALID")
+    assert str(caught.value) == (
+        f"--otlp: {url!r} is no URL of HTTP; write that of a collector, as in http://127.0.0.1:4318"
+    )
+
+
+@pytest.mark.parametrize("end", ["/v1/traces", "/v1/metrics/", "/v1"])
+def test_urls_of_one_collector(traced: Any, receiver: Receiver, end: str) -> None:
+    url = f"127.0.0.1:{receiver.server_port}{end}"
+    assert otlp.export(str(traced[0]), url, "VALID").spans == COUNT == len(receiver.spans)
+    assert receiver.metrics
+
+
+@pytest.mark.parametrize("pair", ["bad header", "bad header=1", "=1", "x-key=a%0Ab", "x-key"])
+def test_a_header_that_is_none_is_refused(
+    traced: Any, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    monkeypatch.setenv(otlp.HEADERS, f"x-other=c,{pair}")
+    with pytest.raises(BadInput) as caught:
+        otlp.export(str(traced[0]), receiver.url, "VALID")
+    assert str(caught.value) == f"{otlp.HEADERS}: header 2 is not NAME=VALUE; write NAME=VALUE,..."
+    assert not receiver.spans
+
+
+def test_a_page_is_no_answer_of_a_collector(traced: Any, receiver: Receiver) -> None:
+    receiver.page = b"<html>\n<body>Welcome</body>"
+    place = f"{receiver.url}/v1/traces"
+    with pytest.raises(LoadgenError) as caught:
+        otlp.export(str(traced[0]), receiver.url, "VALID")
+    assert str(caught.value) == (
+        f"--otlp: {place} answered 200 <html> <body>Welcome</body>; "
+        "name a collector of OTLP over HTTP"
+    )
+
+
+def test_a_collector_that_is_gone_names_the_flag(traced: Any) -> None:
+    with pytest.raises(Unreachable) as caught:
+        otlp.export(str(traced[0]), "http://127.0.0.1:1", "VALID")
+    assert str(caught.value).startswith("--otlp: http://127.0.0.1:1/v1/traces: no connection")
+    assert str(caught.value).endswith("; check the URL, and that the collector runs")
+
+
+def test_warnings_of_a_collector_are_shown(
+    traced: Any, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receiver.message = "use a newer\nversion"
+    assert dispatch(["report", str(traced[0]), "--otlp", receiver.url]) == 0
+    assert capsys.readouterr().err.splitlines() == ["The collector warns: use a newer version"]

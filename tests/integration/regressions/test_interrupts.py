@@ -1,6 +1,8 @@
 """Interrupts: a run that is ended early reports what it has measured."""
 
 import asyncio
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -45,3 +47,18 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
     data = result(found.snapshot)
     assert (data["completed"], data["loadgen"]["partial"]) == (5, "interrupted")
     assert "PARTIAL: interrupted" in saved_json.render(data)
+
+
+def test_an_interrupt_during_an_import_says_so(tmp_path: Path) -> None:
+    (tmp_path / "hit.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    program = (
+        "import signal, sys, loadgen.cli as cli\nsignal.signal(signal.SIGINT, cli._interrupt)\n"
+        f"sys.path.append({str(tmp_path)!r})\nimport hit\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "loadgen: interrupted\n")

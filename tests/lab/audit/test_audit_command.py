@@ -185,3 +185,16 @@ def test_a_page_cannot_move_a_terminal(tmp_path: Path, capsys: pytest.CaptureFix
     path.write_text("# Foo-7B\n\n### Model\n\nFoo-7B\n\n### Hardware\n\n\x1b[2J H100\n\n" + block())
     assert dispatch(["audit", str(path)]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["[]", " [ ]\n"])
+def test_a_file_without_a_result_is_refused(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text(text)
+    assert dispatch(["audit", str(path)]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"loadgen audit: {path} is empty: nothing to check; name a file that has a result\n",
+    )

@@ -61,9 +61,9 @@ def test_private_stand_ins_hit_the_cache_as_the_originals(
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(line) + "\n" for line in logged()) + "a broken line\n")
     rows = converted(log)
-    assert (
-        f"{REQUESTS} requests of {REQUESTS + 1} lines; left out: no JSON" in capsys.readouterr().out
-    )
+    said = capsys.readouterr().out
+    assert f"{REQUESTS} requests of {REQUESTS + 1} lines; left out: no JSON" in said
+    assert "to send it: --backend openai-chat --dataset-name trace --dataset-path" in said
     records, hit_share = replayed(tmp_path)
     due_ms = {record["index"]: record["due"] / 1e6 for record in records}
     assert [due_ms[number] for number in range(REQUESTS)] == [
@@ -93,6 +93,7 @@ def logged_texts(log: Path) -> Iterator[str]:
     ("flags", "problem"),
     [
         (["--from-log", "{log}"], "--from-log: writes a file, and none is named; give --export"),
+        (["--from-log", "gone", "--export", "new"], "--from-log: gone cannot be read"),
         (["--private"], "--private: has no effect without --from-log"),
         (
             ["--from-log", "{log}", "--export", "{log}"],

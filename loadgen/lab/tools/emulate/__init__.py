@@ -3,10 +3,12 @@ loadgen's numbers.
 """
 
 import sys
+from pathlib import Path
 
 from loadgen.errors import BadInput
 from loadgen.lab.tools.emulate import aiperf_files, inference_perf_files
 from loadgen.lab.tools.emulate.comparison import TOOLS, ToolComparison, compare, render
+from loadgen.metrics.records.file import RecordFile
 from loadgen.report import to_json
 from loadgen.util.terminal_text import Screen
 
@@ -34,10 +36,20 @@ def emulate(path: str, tool: str, *, as_json: bool, folder: str | None = None) -
         BadInput: The tool is unknown or its files are, or a file cannot be read.
         OSError: A file cannot be written.
     """
+    if tool in NOT_WRITTEN:
+        field = "--as" if folder is None else "--to"
+        raise BadInput(field, NOT_WRITTEN[tool], f"give --as {' or '.join(FILES)}")
+    if tool not in (*TOOLS, *FILES):
+        known = ", ".join(dict.fromkeys((*TOOLS, *FILES)))
+        raise BadInput("--as", f"unknown tool {tool!r}", f"choose from {known}")
+    if not RecordFile.is_one(path):
+        raise BadInput("--as", f"{path} has no records", "name a file that --records wrote")
     if folder is not None:
         if tool not in FILES:
-            reason = NOT_WRITTEN.get(tool, f"the files of {tool} are not written")
-            raise BadInput("--to", reason, f"give --as {' or '.join(FILES)}")
+            problem = f"the files of {tool} are not written"
+            raise BadInput("--to", problem, f"give --as {' or '.join(FILES)}")
+        if Path(folder).exists() and not Path(folder).is_dir():
+            raise BadInput("--to", f"{folder} is a file", "name a folder")
         return "".join(f"Saved: {file}\n" for file in FILES[tool](path, folder))
     if tool in FILES and tool not in TOOLS:
         raise BadInput("--as", f"of {tool} only the files are written", "add --to FOLDER")

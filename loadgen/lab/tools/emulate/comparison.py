@@ -112,7 +112,7 @@ def compare(path: str | Path, name: str) -> ToolComparison:
     if name not in TOOLS:
         raise BadInput("--as", f"unknown tool {name!r}", f"choose from {', '.join(TOOLS)}")
     if not RecordFile.is_one(path):
-        raise BadInput("--as", f"{path} holds no records of requests", "name a file of --records")
+        raise BadInput("--as", f"{path} has no records", "name a file that --records wrote")
     file = RecordFile(path)
     if not file.header.settings.streams:
         raise BadInput(
