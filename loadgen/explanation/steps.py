@@ -129,7 +129,7 @@ class Steps(Struct, frozen=True):
             end_ms[is_known],
             np.diff(end_ms, prepend=0.0)[is_known],
             np.bincount(arrivals.step, minlength=count)[is_known].astype(float),
-            np.bincount(arrivals.step, weights, minlength=count)[is_known],
+            np.bincount(arrivals.step, weights, minlength=count)[is_known].astype(float),
             float(one_step.mean()) if len(later) else 1.0,
         )
 
