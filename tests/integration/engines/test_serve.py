@@ -173,7 +173,9 @@ def test_every_knob_is_a_flag_and_becomes_the_engine_s_own(
     }
     for knob in KNOBS.values():
         flag = "--" + knob.name.replace("_", "-")
-        words = planned(capsys, flag, *([values[knob.kind]] if knob.kind in values else []))
+        value = [values[knob.kind]] if knob.kind in values else []
+        shared = ["--tensor-parallel", "2"] if knob.name == "attention_data_parallel" else []
+        words = planned(capsys, flag, *value, *shared)
         own = vllm.engine.knobs()[knob.name].partition(" /")[0]
         assert own in words, knob.name
 

@@ -57,6 +57,7 @@ def test_template_tokens_of_the_launch_are_known(raw: tuple[str, ...], tokens: i
 def test_supported_knobs_use_vllm_flags() -> None:
     assert engine.knobs().keys() == vllm.engine.knobs().keys() - {
         "expert_parallel",
+        "attention_data_parallel",
         "attention_backend",
         "speculative",
         "reasoning_parser",
