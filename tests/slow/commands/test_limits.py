@@ -80,7 +80,7 @@ def test_client_that_could_not_send_the_load_fails_the_run(metronome: Process) -
     done = run(metronome, "--rate", "2000", "--num-prompts", "600", "--seed", "1", files=70)
     assert done.returncode == 3, done.stderr
     assert "\nload not sent: " in whole(done.stdout)
-    assert "client_error: request " in done.stdout
+    assert "client error: first seen at request " in whole(done.stdout)
 
 
 def test_connections_come_from_the_addresses_that_are_given(metronome: Process) -> None:

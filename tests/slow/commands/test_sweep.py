@@ -182,7 +182,7 @@ def test_a_missed_slo_of_any_run_is_the_exit_code_and_stands_in_the_table(tmp_pa
     table = done.stdout.partition("Sweep over")[2]
     assert re.findall(r"^(\d+) +MISSED", table, re.MULTILINE) == ["100", "200"]
     assert "E2EL p95" in table
-    answer = "no level meets ttft_p50 < 1 us, e2el_p95 < 60 s | tried: 100, 200 req/s"
+    answer = "no level met ttft_p50 < 1 us, e2el_p95 < 60 s | tried: 100, 200 req/s"
     assert f"\nSLO MISSED: {answer}" in table
 
 
