@@ -178,7 +178,7 @@ MISTAKES = (
     Mistake(
         "Ctrl-C, twice",
         f"loadgen run {SERVER} --rate 20 --num-prompts 1000 --random-output-len 400",
-        shows=("PARTIAL",),
+        shows=("^PARTIAL",),
         presses=2,
     ),
     Mistake(
