@@ -26,6 +26,7 @@ COMPILED = (
     "core.kernel_clock",
     "core.read_loop",
     "core.arrivals",
+    "core.loop_probe",
     "core.stamped_connection",
     "core.server_threads",
     "core.keep_alive",

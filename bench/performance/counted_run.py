@@ -20,8 +20,8 @@ from types import CodeType, FrameType
 import uvloop
 
 import loadgen
-from loadgen.client import loop_probe
 from loadgen.client.load_loop import Load
+from loadgen.core import loop_probe
 from loadgen.runner import coordinator, worker_main
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.run import run as carry_out
@@ -100,7 +100,7 @@ def main(
     Load.run = counted_run  # type: ignore[method-assign]
     # What depends on time, not on requests, is left out: reports of progress, and alarms of the
     # probe. So are sampled answers, of which a long run has no more than a short one.
-    coordinator.PROGRESS_S = 1e6
+    coordinator.report_s = lambda settings: 1e6
     loop_probe.PERIOD_NS = loop_probe.STAMPED_PERIOD_NS = 10**15
     older = find_spec("loadgen.features") is None
     linger_ns = getattr(worker_main, "LINGER_NS", None)  # older ones take it

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.retries import UNAUTHORIZED, Retries
 from loadgen.client.sessions import Population, Sessions
 from loadgen.config.settings import RunSettings, is_bounded_by_time, is_closed_loop
+from loadgen.core.loop_probe import LoopProbe
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.core.schedule import Schedule

@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
+from loadgen.core.c.kernel cimport TcpNumbers
 from loadgen.core.c.segments cimport Segments
 from loadgen.core.c.window cimport Window
 from loadgen.core.kernel_clock cimport KernelClock
@@ -16,6 +17,7 @@ cdef class Arrivals:
     cdef KernelClock clock
     cdef int fd  # of the socket; -1: not known yet
     cdef Segments segments
+    cdef TcpNumbers numbers_before  # at the end of the request before
     cdef Window window
     cdef int64_t latest_ns  # the time of the last read
     # The last read, and what holds until the next one:
@@ -33,4 +35,5 @@ cdef class Arrivals:
     cdef int64_t add(self, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns, bint emptied) except? -1
     cdef bint fills_window(self, Py_ssize_t n) except -1
     cdef int bound(self, Record record, bint ends_event, bint by_loop) except -1
+    cdef int end_request(self, Record record, bint has_read) except -1
     cdef int end_read(self) except -1

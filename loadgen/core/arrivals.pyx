@@ -12,7 +12,7 @@
   Without the rule for a stopped process there, tokens that had waited 48 ms were called exact, in
   one of 70 runs with stops of 50 ms.
 - Events of one segment came together. TCP_INFO (1.2 us) counts the segments (`c/segments`); it is
-  asked only after a read that brought several events, or whose stamp is old.
+  asked after a read that brought several events, or whose stamp is old, or that ends the response.
 - A stamp can be too early: behind a lost segment it is that of one that was not readable yet. One
   more than 50 us older than its read is asked about, by the counter of reordered segments in the
   same TCP_INFO. Where that rose in this response, the times are those of the read, with its bound.
@@ -29,8 +29,9 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from loadgen.core.c.events cimport REORDERED, USER
+from loadgen.core.c.network cimport set_facts
 from loadgen.core.c.segments cimport (
-    add_read, ask_segments, begin_response, begin_segments, is_early,
+    Segments, add_read, ask_segments, begin_response, begin_segments, is_early,
 )
 from loadgen.core.c.window cimport fills_window, learn_window
 from loadgen.core.kernel_clock cimport KernelClock
@@ -143,6 +144,20 @@ cdef class Arrivals:
         # Their stamps are those of a read before that came late; or the clock is slow.
         if at_ns < self.latest_ns or slack_ns:
             record.set_earliest(exact_from, record.events, at_ns - 2 * slack_ns)
+        return 0
+
+    cdef int end_request(self, Record record, bint has_read) except -1:
+        """Store what TCP saw during a request.
+
+        Args:
+            record: Of the request.
+            has_read: Whether a read has just ended it.
+        """
+        cdef Segments *segments = &self.segments
+        segments.was_asked = segments.was_asked and has_read
+        ask_segments(segments, self.fd)
+        if segments.is_known:
+            set_facts(&record.tcp, &segments.numbers, &self.numbers_before)
         return 0
 
     cdef int end_read(self) except -1:

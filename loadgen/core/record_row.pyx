@@ -88,6 +88,8 @@ cdef class RowWriter:
     cdef object file
     cdef Buffer rows  # not yet handed to the system
     cdef double left
+    cdef tuple last_texts  # of the record before
+    cdef bytes last_json  # the same as JSON
     cdef public list sources
     cdef public bint keeps_answers
     cdef public object error
@@ -145,11 +147,14 @@ cdef class RowWriter:
 
     cdef bytes _texts(self, Record record):
         source = self.sources[record.index % len(self.sources)] if self.sources else None
-        return dumps((
+        cdef tuple texts = (
             source, record.outcome, record.detail or None, record.finish_reason,
             record.matched_stop, record.unread,
             record.generated_text if self.keeps_answers else None,
-        ))
+        )
+        if texts != self.last_texts:  # those of most records are the same
+            self.last_texts, self.last_json = texts, dumps(texts)
+        return self.last_json
 
 
 cdef int put_row(Buffer *out, Record record, bytes texts) except -1:

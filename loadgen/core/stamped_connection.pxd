@@ -4,7 +4,6 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from loadgen.core.arrivals cimport Arrivals
-from loadgen.core.c.network cimport TcpCounts
 from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.record cimport Record
 from loadgen.core.read_loop cimport ReadLoop, SendHook
@@ -23,7 +22,6 @@ cdef class Connection(KeptConnection):
     cdef object error
     cdef object tls  # decrypts what is read and encrypts what is sent; None: neither
     cdef Arrivals arrivals
-    cdef TcpCounts tcp_counts
     cpdef send(self, bytes request, Record record)
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1

@@ -15,7 +15,6 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from loadgen.core.answer cimport COMPLETE, UNFINISHED, Finish
 from loadgen.core.arrivals cimport Arrivals
-from loadgen.core.c.network cimport ask_tcp
 from loadgen.core.c.kernel cimport (
     MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_RDWR, ask_for_stamps, now_ns, receive, recv, send, shutdown,
     stamp_of_sent,
@@ -152,7 +151,7 @@ cdef class Connection(KeptConnection):
     def abandon(self, outcome, detail, int64_t at_ns):
         """End the response from the client's side: a timeout, an interrupt."""
         if self.response.phase != IDLE and not self.response.complete and not self.lost:
-            ask_tcp(self.socket_fd, &self.tcp_counts, &self.response.record.tcp)
+            self.arrivals.end_request(self.response.record, False)
         self.response.abandon(outcome, detail, at_ns)
 
     # What asyncio calls.
@@ -308,7 +307,7 @@ cdef class Connection(KeptConnection):
             if record is not None and record.finish != was_finished:
                 self.owner.finished(self, record.finish == COMPLETE)
         elif not was_complete:
-            ask_tcp(self.socket_fd, &self.tcp_counts, &record.tcp)
+            arrivals.end_request(record, True)
             # answered before the request was all read
             if self.uses_loop and self.transport.get_write_buffer_size():
                 response.keep_alive = False

@@ -48,6 +48,12 @@ cdef extern from *:
     #include <time.h>
     #include <unistd.h>
     #include <sys/socket.h>
+
+    struct loadgen_tcp_numbers {
+        uint64_t segments, bytes;
+        int32_t out_of_order, retransmits, min_rtt_us, rtt_us;
+    };
+
     #ifdef __linux__
     #include <netinet/in.h>
     #include <linux/errqueue.h>
@@ -91,34 +97,21 @@ cdef extern from *:
         return loadgen_stamp_in(&message);
     }
 
-    static inline int loadgen_count_received(
-            int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) {
+    static inline int loadgen_tcp_numbers(int fd, struct loadgen_tcp_numbers *numbers) {
         struct tcp_info info;
         socklen_t size = sizeof info;
         size_t needed = offsetof(struct tcp_info, tcpi_data_segs_in)
             + sizeof info.tcpi_data_segs_in;
         if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < needed)
             return 0;
-        *segments = info.tcpi_data_segs_in;
-        *bytes = info.tcpi_bytes_received;
-        *reordered = -1;
+        numbers->segments = info.tcpi_data_segs_in;
+        numbers->bytes = info.tcpi_bytes_received;
+        numbers->min_rtt_us = info.tcpi_min_rtt == ~0U ? -1 : (int32_t)info.tcpi_min_rtt;
+        numbers->rtt_us = info.tcpi_rtt;
+        numbers->retransmits = info.tcpi_total_retrans;
+        numbers->out_of_order = -1;
         if (size >= offsetof(struct tcp_info, tcpi_rcv_ooopack) + sizeof info.tcpi_rcv_ooopack)
-            *reordered = info.tcpi_rcv_ooopack;
-        return 1;
-    }
-
-    static inline int loadgen_tcp_numbers(int fd, int32_t numbers[4]) {
-        struct tcp_info info;
-        socklen_t size = sizeof info;
-        size_t needed = offsetof(struct tcp_info, tcpi_min_rtt) + sizeof info.tcpi_min_rtt;
-        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < needed)
-            return 0;
-        numbers[0] = info.tcpi_min_rtt == ~0U ? -1 : (int32_t)info.tcpi_min_rtt;
-        numbers[1] = info.tcpi_rtt;
-        numbers[2] = -1;
-        if (size >= offsetof(struct tcp_info, tcpi_rcv_ooopack) + sizeof info.tcpi_rcv_ooopack)
-            numbers[2] = info.tcpi_rcv_ooopack;
-        numbers[3] = info.tcpi_total_retrans;
+            numbers->out_of_order = info.tcpi_rcv_ooopack;
         return 1;
     }
 
@@ -153,14 +146,18 @@ cdef extern from *:
         return recv(fd, data, size, MSG_DONTWAIT);
     }
     static inline int64_t loadgen_stamp_of_sent(int fd) { return 0; }
-    static inline int loadgen_count_received(
-            int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) {
+    static inline int loadgen_tcp_numbers(int fd, struct loadgen_tcp_numbers *numbers) {
         return 0;
     }
-    static inline int loadgen_tcp_numbers(int fd, int32_t numbers[4]) { return 0; }
     static inline int64_t loadgen_real_ns(void) { return 0; }
     #endif
     """
+    # Of a TCP socket, since it was opened; -1: the kernel does not say.
+    ctypedef struct TcpNumbers "struct loadgen_tcp_numbers":
+        uint64_t segments, bytes  # data that has come
+        int32_t out_of_order  # segments that came before an earlier one
+        int32_t retransmits  # segments that were sent again
+        int32_t min_rtt_us, rtt_us  # the least and the smoothed round trip time
     # Ask for stamps of what is received, and of what is sent or for none of these. False: the
     # kernel has none.
     bint ask_for_stamps "loadgen_ask_for_stamps"(int fd, bint of_sent) noexcept nogil
@@ -168,13 +165,8 @@ cdef extern from *:
     ssize_t receive "loadgen_receive"(int fd, void *data, size_t size, int64_t *real_ns) nogil
     # Take the stamp of the last byte of a `send` from the error queue; 0: there is none.
     int64_t stamp_of_sent "loadgen_stamp_of_sent"(int fd) noexcept nogil
-    # The data segments and bytes that have reached a TCP socket since it was opened, and how many
-    # segments came before an earlier one (-1: the kernel does not count them); False: not known.
-    bint count_received "loadgen_count_received"(
-        int fd, uint64_t *segments, uint64_t *bytes, int64_t *reordered) noexcept nogil
-    # Of a TCP socket: its least and its smoothed round trip time, us, and how many segments came
-    # before an earlier one, and were sent again (-1: the kernel does not say); False: not known.
-    bint tcp_numbers "loadgen_tcp_numbers"(int fd, int32_t *numbers) noexcept nogil
+    # What TCP knows of a socket; False: nothing.
+    bint tcp_numbers "loadgen_tcp_numbers"(int fd, TcpNumbers *numbers) noexcept nogil
     # The size of a socket's receive buffer now; 0: not known. Half of it, or more, is its window.
     int64_t receive_buffer "loadgen_receive_buffer"(int fd) noexcept nogil
     # For how long the thread whose file `schedstat` is open has waited for a processor since it

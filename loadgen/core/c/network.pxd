@@ -4,7 +4,7 @@ TCP saw while it carried a request.
 """
 from libc.stdint cimport int32_t, int64_t
 
-from loadgen.core.c.kernel cimport tcp_numbers
+from loadgen.core.c.kernel cimport TcpNumbers
 
 cdef enum:
     UNKNOWN = -1
@@ -19,20 +19,17 @@ cdef struct TcpFacts:
     int32_t out_of_order  # segments that came before an earlier one, during the request
     int32_t retransmits  # segments that were sent again, during the request
 
-cdef struct TcpCounts:
-    int32_t out_of_order, retransmits  # since the connection was opened
 
-
-cdef inline void ask_tcp(int fd, TcpCounts *before, TcpFacts *facts) noexcept:
-    """Ask the kernel at the end of a request.
+cdef inline void set_facts(TcpFacts *facts, TcpNumbers *now, TcpNumbers *before) noexcept:
+    """Set what TCP saw during a request.
 
     Args:
-        before: The counts at the end of the request before; they become those of now.
+        now: The numbers at its end.
+        before: Those at the end of the request before; they become those of now.
     """
-    cdef int32_t[4] numbers
-    if not tcp_numbers(fd, numbers):
-        return
-    facts.min_rtt_us, facts.rtt_us = numbers[0], numbers[1]
-    facts.out_of_order = UNKNOWN if numbers[2] < 0 else numbers[2] - before.out_of_order
-    facts.retransmits = numbers[3] - before.retransmits
-    before.out_of_order, before.retransmits = numbers[2], numbers[3]
+    facts.min_rtt_us, facts.rtt_us = now.min_rtt_us, now.rtt_us
+    facts.out_of_order = (
+        UNKNOWN if now.out_of_order < 0 else now.out_of_order - before.out_of_order
+    )
+    facts.retransmits = now.retransmits - before.retransmits
+    before[0] = now[0]

@@ -4,7 +4,7 @@ and whether segments were lost or overtaken on the way.
 """
 from libc.stdint cimport int64_t, uint64_t
 
-from loadgen.core.c.kernel cimport count_received
+from loadgen.core.c.kernel cimport TcpNumbers, tcp_numbers
 
 cdef enum:
     PROMPT_NS = 50000  # the error of a stamp that is read sooner is in FLOOR_MS
@@ -13,14 +13,14 @@ cdef enum:
 cdef struct Segments:
     uint64_t bytes_read  # in all reads
     # When the kernel was asked last:
-    uint64_t counted  # segments that had come
-    int64_t reordered_counted  # those of them that came before an earlier one
+    TcpNumbers numbers
     bint count_agreed  # whether the bytes that had come were those of the reads
     # Since then:
     int64_t reads
     bint all_emptied  # whether each read emptied the socket
     # Of the last read:
     bint was_asked
+    bint is_known  # whether the kernel answered
     bint came_together  # whether it was of one segment, if the kernel was asked
     bint was_reordered  # whether any segment of this response may have come before an earlier one
 
@@ -66,26 +66,25 @@ cdef inline bint ask_segments(Segments *segments, int fd) noexcept:
     Returns:
         Whether the last read was of one segment.
     """
-    cdef uint64_t counted, bytes_counted
-    cdef int64_t reordered
+    cdef TcpNumbers now
     cdef bint has_agreed = segments.count_agreed
     if segments.was_asked:
         return segments.came_together
     segments.was_asked, segments.came_together = True, False
-    if not count_received(fd, &counted, &bytes_counted, &reordered):
+    segments.is_known = tcp_numbers(fd, &now)
+    if not segments.is_known:
         return False
-    if reordered != segments.reordered_counted or reordered < 0:
+    if now.out_of_order != segments.numbers.out_of_order or now.out_of_order < 0:
         segments.was_reordered = True
-    segments.reordered_counted = reordered
     # The kernel counts a segment that has come since: then the bytes do not agree. Of segments that
     # came before an earlier one it counts no bytes: then the segments were counted too soon.
-    segments.count_agreed = bytes_counted == segments.bytes_read
+    segments.count_agreed = now.bytes == segments.bytes_read
     segments.came_together = (
         has_agreed
         and segments.count_agreed
         and segments.all_emptied
         and not segments.was_reordered
-        and counted - segments.counted == <uint64_t>segments.reads
+        and now.segments - segments.numbers.segments == <uint64_t>segments.reads
     )
-    segments.counted, segments.reads, segments.all_emptied = counted, 0, True
+    segments.numbers, segments.reads, segments.all_emptied = now, 0, True
     return segments.came_together

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from loadgen.client.loop_probe import PERIOD_NS, RECENT, STAMPED_PERIOD_NS, LoopProbe
 from loadgen.core.histogram import Histogram
+from loadgen.core.loop_probe import PERIOD_NS, RECENT, STAMPED_PERIOD_NS, LoopProbe
 from loadgen.core.read_loop import ReadLoop, SendHook
 from loadgen.core.stamped_connection import Connection
 from loadgen.testing import virtual
