@@ -419,6 +419,12 @@ MEASUREMENT_LIES = (
         Test(AGREEMENT),
     ),
     Mutant(
+        "forget how long a processor takes to wake for the event loop",
+        (Edit(READ_LOOP, "        return self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)",
+              "        return self.woken_ns"),),
+        Test(AGREEMENT),
+    ),
+    Mutant(
         "read an answer once it has ended",
         (Edit(PLAIN, "async for data in response.content.iter_any()",
               "for data in [await response.content.read()]"),),

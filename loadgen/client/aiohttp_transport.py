@@ -202,6 +202,7 @@ class StampedProtocol(ResponseHandler):
         exchange: What it carries; None: nothing.
         requests: Requests that it has carried.
         opened_ns: When it was opened.
+        was_paused: Whether reading was paused since the last read.
     """
 
     def __init__(self) -> None:
@@ -209,11 +210,18 @@ class StampedProtocol(ResponseHandler):
         self.exchange: Exchange | None = None
         self.requests = 0
         self.opened_ns = now_ns()
+        self.was_paused = False
+
+    def pause_reading(self) -> None:
+        """Read no more until what was read has been taken."""
+        self.was_paused = True
+        super().pause_reading()
 
     def data_received(self, data: bytes) -> None:
         """Take the time, and have aiohttp read what came."""
         if self.exchange is not None and data:  # without, aiohttp goes on with what came before
-            self.exchange.came(data)
+            self.exchange.came(data, was_paused=self.was_paused)
+            self.was_paused = False
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -316,12 +324,18 @@ class Exchange(BytesPayload):
         if self._tap is not None:
             self._tap.sent(record)
 
-    def came(self, data: bytes) -> None:
-        """Take bytes that were read just now, and the time."""
+    def came(self, data: bytes, *, was_paused: bool) -> None:
+        """Take bytes that were read just now, and the time.
+
+        Args:
+            data: The bytes.
+            was_paused: Whether the socket was not read since the bytes before.
+        """
         record, transport = self.record, self._transport
-        at_ns = self._read_ns = now_ns()
+        before_ns, at_ns = self._read_ns, now_ns()
+        self._read_ns = at_ns
         if self._is_fed:
-            since_ns = transport.read_loop.ready_since_ns(at_ns, at_ns)
+            since_ns = before_ns if was_paused else transport.read_loop.event_loop_since_ns()
             self._earliest_ns = min(max(record.sent, since_ns), at_ns)
             self._is_fed = False
         record.first_byte = record.first_byte or at_ns

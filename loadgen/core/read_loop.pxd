@@ -39,6 +39,8 @@ cdef class ReadLoop:
     cdef int64_t asked_ns  # before the kernel was asked which files can be read now,
     # and before that: what is read now had not come by then; 0: not known
     cdef int64_t asked_before_ns
+    # when no file of the event loop could be read for the last time
+    cdef int64_t loop_empty_ns
     cdef int64_t longest_delay_ns  # from the stamp of a segment until its socket had it
     cdef int64_t longest_wake_ns  # from a stamp until the thread ran, less its run delay; 0: not known
     # when the wait ended that reported what is read now; 0: it had been there before that wait
@@ -62,7 +64,10 @@ cdef class ReadLoop:
     cdef int forget(self, int fd) except -1
     cdef int look_again(self, int fd) except -1
     cdef int64_t empty_until_ns(self, int64_t at_ns) noexcept
-    cpdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept
+    cdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept
+    cpdef int64_t event_loop_since_ns(self) noexcept
+    cdef bint _may_have_stalled(self, int64_t at_ns) noexcept
+    cdef int64_t _ready_since_ns(self) noexcept
     cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept
     cdef bint _set_ready(self) noexcept
     cdef int _find_event_loop(self) except -2

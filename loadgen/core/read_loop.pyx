@@ -255,7 +255,7 @@ cdef class ReadLoop:
         self.longest_delay_ns = max(self.longest_delay_ns, self.asked_before_ns - at_ns)
         return self.asked_before_ns - self.longest_delay_ns
 
-    cpdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept:
+    cdef int64_t ready_since_ns(self, int64_t read_ns, int64_t at_ns) noexcept:
         """Return when a socket that is read now became readable at the earliest, ns.
 
         Where that woke this thread, the kernel says for how long the thread then waited for a
@@ -272,13 +272,23 @@ cdef class ReadLoop:
         cdef SendHook hook = self.hook
         cdef int64_t since_ns
         hook.loop_bounded_reads += 1
-        if hook.is_sparse or hook.stalled_ns >= self.asked_ns or read_ns - hook.alarm_ns > STALL_NS:
+        if self._may_have_stalled(read_ns):
             return hook.handled_ns
         if self.longest_wake_ns and self._set_ready():
-            since_ns = self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)
+            since_ns = self._ready_since_ns()
         else:
             since_ns = min(read_ns - hook.late_ns, hook.alarm_ns)
         return since_ns if since_ns <= at_ns else hook.handled_ns
+
+    cpdef int64_t event_loop_since_ns(self) noexcept:
+        """Return when a file of the event loop that is read now had nothing to read yet, ns.
+
+        On uvloop the kernel was asked then, and did not report it; or that wait ended, less the
+        longest time that a processor takes to wake. Other event loops wait by themselves: it may
+        have come since an alarm was handled.
+        """
+        self.hook.loop_bounded_reads += 1
+        return self.loop_empty_ns if self.loop_fd >= 0 else self.hook.handled_ns
 
     cdef int learn_wake(self, int64_t at_ns, int64_t read_ns) noexcept:
         """Learn how long a processor takes to wake, by what woke this thread.
@@ -295,6 +305,21 @@ cdef class ReadLoop:
         ):
             self.longest_wake_ns = max(self.longest_wake_ns, self.ready_ns - at_ns)
         return 0
+
+    cdef bint _may_have_stalled(self, int64_t at_ns) noexcept:
+        """Whether this thread may have been stopped between the last question and `at_ns`."""
+        cdef SendHook hook = self.hook
+        return (
+            hook.is_sparse or hook.stalled_ns >= self.asked_ns or at_ns - hook.alarm_ns > STALL_NS
+        )
+
+    cdef int64_t _ready_since_ns(self) noexcept:
+        """When what woke this thread came at the earliest, once `_set_ready` has said so; 0: not
+        known.
+        """
+        if self.longest_wake_ns == 0:
+            return 0
+        return self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)
 
     cdef bint _set_ready(self) noexcept:
         """Set `ready_ns` of what is read now; returns whether that is known."""
@@ -320,7 +345,7 @@ cdef class ReadLoop:
         n = epoll_wait(self.fd, <epoll_event *>events, EVENTS_AT_ONCE, 0)
         if n != 0:
             return n
-        self.asked_before_ns = self.asked_ns
+        self.asked_before_ns = self.loop_empty_ns = self.asked_ns
         if wait_ms == 0:
             return 0
         with nogil:
@@ -373,6 +398,10 @@ cdef class ReadLoop:
             # An end that came with data is behind it, and would not be reported again.
             if may_have_more or events[i].events != EPOLLIN:
                 self.look_again(fd)
+        if not has_event_loop and n < EVENTS_AT_ONCE:
+            self.loop_empty_ns = self.asked_ns
+        elif has_event_loop and not self._may_have_stalled(self.woken_ns) and self._set_ready():
+            self.loop_empty_ns = max(self.loop_empty_ns, self._ready_since_ns())
         self.woken_ns = self.ready_ns = 0
         # All that had come when the kernel was asked has been read, unless it reported as much as
         # it can.
