@@ -7,14 +7,12 @@ import gzip
 import math
 import ssl
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import trustme
-import uvloop
 from numpy.typing import NDArray
 
 import loadgen
@@ -245,16 +243,15 @@ def added_ms(records: list[Record], truth: Truth) -> tuple[Float64s, float]:
     return medians, float(np.mean(is_covered))
 
 
-@pytest.mark.parametrize("run_loop", [uvloop.run, asyncio.run], ids=["uvloop", "asyncio"])
-def test_both_transports_agree_where_the_truth_is_known(
-    metronome: Process, tmp_path: Path, run_loop: Callable[..., Any]
+async def test_both_transports_agree_where_the_truth_is_known(
+    metronome: Process, tmp_path: Path
 ) -> None:
     """Counts, tokens and outcomes are equal, the tokens lie within their bounds, and the median
     TTFT, TPOT and E2EL, less the server's own, are at most a millisecond apart; at a third attempt
     where others keep the machine busy.
     """
     for left in range(2, -1, -1):
-        runs = [run_loop(measured(metronome, tmp_path, name)) for name in ("compiled", "aiohttp")]
+        runs = [await measured(metronome, tmp_path, name) for name in ("compiled", "aiohttp")]
         told = [
             [
                 tuple(getattr(record, name) for name in EQUAL)
