@@ -19,7 +19,7 @@ WAITING := -n 3 --dist loadfile --no-loadscope-reorder
 DEBUGGED := $(ROOMS) tests/integration/faults
 SANITIZED := tests/core tests/integration/faults tests/metrics tests/workload/test_json_index.py tests/integration/engines/test_sim_emit.py
 
-.PHONY: demo unit test test-all qa docs bytecode test-browser test-engines compare-vllm compare-sglang compare-peers judge check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize release-wheels image release-check clean
+.PHONY: demo unit test test-all qa docs bytecode test-browser test-engines compare-vllm compare-sglang compare-peers judge check bench accuracy network mutants rehearsal llamacpp-study ordinary screenshots fuzz debug sanitize release-wheels image release-check debian-programs clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -135,9 +135,13 @@ release-wheels: $(VENV)/release/.installed  ## wheels for all platforms and the 
 image: release-wheels  ## OCI archives of an image with the wheel, and of one that has Ray too, into dist/
 	$(VENV)/release/bin/python -m deploy.image
 
-release-check: $(VENV)/.all image  ## the gate of a release, as root: what release-wheels and image made is installed, run and validated
+release-check: debian-programs $(VENV)/.all image  ## the gate of a release, as root: what release-wheels and image made is installed, run and validated
 	$(BIN)/python -m pytest $(WAITING) -m 'release or slow' --timeout 1800 tests/qa/release \
 		tests/slow/packaging/test_kubernetes.py tests/slow/packaging/test_portable.py tests/slow/docs/test_action.py
+
+debian-programs:
+	@for program in mmdebstrap buildah runc qemu-aarch64-static ip; do command -v $$program > /dev/null || \
+		{ echo "$$program is missing: apt-get install mmdebstrap buildah runc qemu-user-static iproute2"; exit 1; }; done
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
