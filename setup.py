@@ -6,46 +6,14 @@ LOADGEN_SANITIZE=1 builds with the address and undefined-behaviour sanitizers, e
 the process at a finding, LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
 """
 
+import glob
 import os
+from pathlib import PurePath
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-COMPILED = (
-    "util.timerfd",
-    "core.event_flags",
-    "core.histogram",
-    "core.answer",
-    "core.record",
-    "core.record_json",
-    "core.record_row",
-    "core.dialect_scan",
-    "core.server_times_scan",
-    "core.sse",
-    "core.http1",
-    "core.kernel_clock",
-    "core.read_loop",
-    "core.arrivals",
-    "core.loop_probe",
-    "core.stamped_connection",
-    "core.server_threads",
-    "core.keep_alive",
-    "core.pool",
-    "core.schedule",
-    "core.pacer",
-    "core.request_encoder",
-    "core.connections",
-    "core.sender",
-    "core.accumulator",
-    "core.request_rows",
-    "core.record_counter",
-    "core.request_table",
-    "core.number_sample",
-    "engines.sim.outlet",
-    "engines.sim.emit",
-    "engines.sim.planned",
-    "workload.files.json_index",
-)
+SOURCES = sorted(glob.glob("loadgen/**/*.pyx", recursive=True))
 
 
 def switched(name: str) -> bool:
@@ -66,13 +34,13 @@ if sanitize:
     link_args += ["-fsanitize=address,undefined"]
 extensions = [
     Extension(
-        f"loadgen.{name}",
-        [f"loadgen/{name.replace('.', '/')}.pyx"],
+        ".".join(PurePath(source).with_suffix("").parts),
+        [source],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         define_macros=[("LOADGEN_DEBUG", "1")] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
-    for name in COMPILED
+    for source in SOURCES
 ]
 
 if __name__ == "__main__":  # the processes that translate import this file again

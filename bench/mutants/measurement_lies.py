@@ -420,8 +420,13 @@ MEASUREMENT_LIES = (
     ),
     Mutant(
         "forget how long a processor takes to wake for the event loop",
-        (Edit(READ_LOOP, "        return self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)",
-              "        return self.woken_ns"),),
+        (
+            Edit(
+                READ_LOOP,
+                "return self.ready_ns - max(self.longest_wake_ns, self.longest_delay_ns)",
+                "return self.woken_ns",
+            ),
+        ),
         Test(AGREEMENT),
     ),
     Mutant(

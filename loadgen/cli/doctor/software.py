@@ -22,6 +22,7 @@ COMPILED = (
     "loadgen.core.kernel_clock",
     "loadgen.core.read_loop",
     "loadgen.core.arrivals",
+    "loadgen.core.loop_probe",
     "loadgen.core.stamped_connection",
     "loadgen.core.server_threads",
     "loadgen.core.keep_alive",

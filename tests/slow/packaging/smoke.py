@@ -14,40 +14,8 @@ import sys
 from collections.abc import Iterator
 from importlib import resources
 
-COMPILED = (
-    "util.timerfd",
-    "core.event_flags",
-    "core.histogram",
-    "core.answer",
-    "core.record",
-    "core.record_json",
-    "core.record_row",
-    "core.dialect_scan",
-    "core.server_times_scan",
-    "core.sse",
-    "core.http1",
-    "core.kernel_clock",
-    "core.read_loop",
-    "core.arrivals",
-    "core.stamped_connection",
-    "core.server_threads",
-    "core.keep_alive",
-    "core.pool",
-    "core.schedule",
-    "core.pacer",
-    "core.request_encoder",
-    "core.connections",
-    "core.sender",
-    "core.accumulator",
-    "core.request_rows",
-    "core.record_counter",
-    "core.request_table",
-    "core.number_sample",
-    "engines.sim.outlet",
-    "engines.sim.emit",
-    "engines.sim.planned",
-    "workload.files.json_index",
-)
+from loadgen.cli.doctor.software import COMPILED
+
 LENGTHS = ("--random-input-len", "16", "--random-output-len", "4")
 COUNT = 50
 
@@ -96,7 +64,7 @@ def main() -> None:
     """Do it; says in a line what was done."""
     os.environ["PYTHONSAFEPATH"] = "1"  # a checkout in the working folder is not what is installed
     for name in COMPILED:
-        importlib.import_module(f"loadgen.{name}")
+        importlib.import_module(name)
     tokenizer = resources.files("loadgen.engines.sim").joinpath("tokenizer.json")
     with simulator() as url:
         measured("--base-url", url, "--tokenizer", str(tokenizer))

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from deploy import wheels
+from loadgen.cli.doctor.software import COMPILED
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
 from tests.slow.packaging import building, smoke
-from tests.slow.packaging.smoke import COMPILED
 
 BIN = Path(sys.executable).parent
 BUILD_LOG = Path(sys.prefix) / "build.log"
@@ -44,7 +44,7 @@ def built(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     """
     unpacked = wheels.unpack(source, tmp_path_factory.mktemp("unpacked") / "source")
     for module in COMPILED:
-        translated = Path("loadgen", *module.split(".")).with_suffix(".c")
+        translated = Path(*module.split(".")).with_suffix(".c")
         shutil.copy(ROOT / translated, unpacked / translated)
     place = tmp_path_factory.mktemp("wheel")
     return building.wheel(sys.executable, unpacked, place, "--no-build-isolation")
