@@ -90,7 +90,7 @@ class Limit:
         folder: Where the program goes.
         same_calls: Whether it makes the system calls that loadgen makes: beside stamped reads, the
             stamp of what was sent, TCP_INFO, a peek before the send, a read of the body from a
-            file, and a timerfd.
+            file, a timerfd, and a question what can be read before each wait.
 
     Raises:
         RuntimeError: There is no compiler, or it refuses.
@@ -98,7 +98,7 @@ class Limit:
 
     def __init__(self, folder: Path, *, same_calls: bool = False) -> None:
         self.name = C_SAME_CALLS if same_calls else C_LIMIT
-        self._switches = ["-sipbt"] if same_calls else []
+        self._switches = ["-sipbtq"] if same_calls else []
         self._program = compiled(LIMIT_C, folder)
 
     def run(self, server: Served, load: Load) -> Mapping[str, Any]:

@@ -2,15 +2,16 @@
 // with every read when the bytes arrived and whether more are waiting, finds the tokens by their bytes, and keeps lags,
 // TTFTs and a histogram of gaps. It parses nothing. Where the kernel tells no time, it is the time of the read.
 //
-//     limit [-sipbte] PORT MODEL RATE COUNT TOKENS CONNECTIONS
+//     limit [-sipbtqe] PORT MODEL RATE COUNT TOKENS CONNECTIONS
 //
-// Each of -sipbt adds system calls that loadgen makes:
+// Each of -sipbtq adds system calls that loadgen makes:
 //     -s  after a send, the kernel's stamp of what was sent is taken from the error queue
 //     -i  after the last read of an answer, and after each that is late by LATE_NS, TCP_INFO tells in how many segments
 //         it came
 //     -p  before a send, a peek shows whether the server has closed the connection
 //     -b  before a send, the request is read from a file
 //     -t  a timerfd is set and read for each send, in place of the timeout of epoll_pwait2
+//     -q  the kernel is asked what can be read before each wait, so that the rest is known to have come later
 // -e sends embeddings, whose answers come in one piece without a token.
 //
 // It speaks to 127.0.0.1 and prints one line of JSON. CPU seconds (user and system) count from the first send to the
@@ -49,7 +50,7 @@ static const char TOKEN[] = "\"content\":\"";  // a quote right behind it: an em
 static const char END[] = "0\r\n\r\n";         // of a chunked body
 static const char OK[] = "HTTP/1.1 200";       // what an answer in one piece begins with
 
-static int stamps_sends, asks_info, peeks, reads_bodies, has_timer, embeds;  // the switches
+static int stamps_sends, asks_info, peeks, reads_bodies, has_timer, asks_first, embeds;  // the switches
 static int epoll, timer;
 static struct sockaddr_in server;
 static Connection *idle[MOST_CONNECTIONS];
@@ -211,12 +212,13 @@ static double peak_mb(void) {
 }
 
 static int read_switches(int argc, char **argv) {
-    for (int letter; (letter = getopt(argc, argv, "sipbte")) != -1;) {
+    for (int letter; (letter = getopt(argc, argv, "sipbtqe")) != -1;) {
         if (letter == 's') stamps_sends = 1;
         if (letter == 'i') asks_info = 1;
         if (letter == 'p') peeks = 1;
         if (letter == 'b') reads_bodies = 1;
         if (letter == 't') has_timer = 1;
+        if (letter == 'q') asks_first = 1;
         if (letter == 'e') embeds = 1;
         if (letter == '?') return 0;
     }
@@ -225,7 +227,7 @@ static int read_switches(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     if (!read_switches(argc, argv)) {
-        fprintf(stderr, "usage: limit [-sipbte] PORT MODEL RATE COUNT TOKENS CONNECTIONS\n");
+        fprintf(stderr, "usage: limit [-sipbtqe] PORT MODEL RATE COUNT TOKENS CONNECTIONS\n");
         return 2;
     }
     argv += optind;
@@ -265,7 +267,8 @@ int main(int argc, char **argv) {
             if (!sent) first_sent = last_sent;
             lags[sent] = last_sent - due;
         }
-        int n = epoll_pwait2(epoll, ready, AT_ONCE, timeout, NULL);
+        int n = asks_first ? epoll_wait(epoll, ready, AT_ONCE, 0) : 0;
+        if (!n) n = epoll_pwait2(epoll, ready, AT_ONCE, timeout, NULL);
         for (int i = 0; i < n; i++) {
             if (ready[i].data.ptr)
                 receive(ready[i].data.ptr);

@@ -52,7 +52,8 @@ def _heading(found: Findings) -> str:
             "with the least and the most; ratios are taken within each round. Only ratios can be "
             f"compared between machines. Both loops in C read with stamps of the kernel; "
             f"`{C_SAME_CALLS}` also takes the stamp of what it sent, asks for TCP_INFO, peeks "
-            "before a send and reads the body from a file, as loadgen does.",
+            "before a send, reads the body from a file, and asks what can be read before it "
+            "waits, as loadgen does.",
             "",
             *(f"{note}\n" for note in found.notes),
         ]
