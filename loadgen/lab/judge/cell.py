@@ -278,8 +278,9 @@ def attempted(
     """Run a tool once in a case; all that it prints and the server's log stay in the folder."""
     (folder / WRITTEN).mkdir(parents=True)
     log = folder / LOG
-    flags = ["--case", case.name, "--tokenizer", str(tokenizer / "tokenizer.json"), "--log"]
-    with started(SERVER, *flags, str(log)) as server:
+    flags = ["--case", case.name, "--tokenizer", str(tokenizer / "tokenizer.json")]
+    flags += ["--log", str(log), "--user", str(os.getpid())]
+    with started(SERVER, *flags) as server:
         url = server.url.replace("127.0.0.1", case.host)
         task = Task(url, MODEL, tokenizer, (folder / WRITTEN).resolve(), case.load)
         command = tools.command_line(tool, begins, task)
