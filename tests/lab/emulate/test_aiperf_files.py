@@ -15,7 +15,7 @@ from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.lab.tools import tool_result
-from loadgen.lab.tools.emulate import aiperf_files, compare
+from loadgen.lab.tools.emulate import aiperf_files, compare, write_files
 from tests.helpers.compared_runs import kept
 from tests.helpers.counted_run import COUNT, FAILED, counted_run
 from tests.helpers.run_facts import due_at, failed, steady
@@ -138,7 +138,7 @@ def test_a_request_that_the_client_ended_is_cancelled(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     records = [steady(0, n=3), failed(1, Outcome.DISCONNECTED, due=100, detail="left")]
     kept(path, records, due_at(0, 100), RunSettings(num_prompts=2).checked())
-    aiperf_files.write(str(path), str(tmp_path))
+    write_files(str(path), "aiperf", str(tmp_path))
     lines = (tmp_path / aiperf_files.REQUESTS).read_text().splitlines()
     _, line = map(json.loads, lines)
     assert line["metadata"]["was_cancelled"]

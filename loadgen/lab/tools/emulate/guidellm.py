@@ -322,41 +322,20 @@ def _totals(view: tool.View) -> list[tool.Row]:
     requests = _requests(view)
     completed = float(requests.included.sum())
     duration_s = requests.duration_s
-    rows = [
-        tool.Row(
-            "Successful requests:",
-            completed,
-            "completed",
-            0,
-            notes=view.notes_on_counts(requests.included),
-        )
-    ]
-    if view.run.settings.max_concurrency is not None:
-        rows.append(
-            tool.Row(
-                "Maximum request concurrency:",
-                view.run.settings.max_concurrency,
-                "max_concurrency",
-                0,
-            )
-        )
+    cap = view.run.settings.max_concurrency
     return [
-        *rows,
-        tool.Row("Benchmark duration (s):", duration_s, "duration"),
-        tool.Row("Total input tokens:", float(requests.input.sum()), "total_input_tokens", 0),
-        tool.Row("Total generated tokens:", float(requests.output.sum()), "total_output_tokens", 0),
-        tool.Row(
-            "Request throughput (req/s):",
-            completed / duration_s if duration_s else None,
-            "request_throughput",
-        ),
+        tool.vllm_row("completed", completed, view.notes_on_counts(requests.included)),
+        *([] if cap is None else [tool.vllm_row("max_concurrency", cap)]),
+        tool.vllm_row("duration", duration_s),
+        tool.vllm_row("total_input_tokens", float(requests.input.sum())),
+        tool.vllm_row("total_output_tokens", float(requests.output.sum())),
+        tool.vllm_row("request_throughput", completed / duration_s if duration_s else None),
     ]
 
 
-def _number(
-    label: str, ours: str, compute: Callable[[Requests], float | None], view: tool.View
-) -> list[tool.Row]:
-    return [tool.Row(label, compute(_requests(view)), ours)]
+def _number(key: str, view: tool.View) -> list[tool.Row]:
+    label = TOTAL if key == "total_token_throughput" else ""
+    return [tool.vllm_row(key, NUMBERS[key](_requests(view)), label=label)]
 
 
 def _latency(title: str, metric: str, unit_ms: float, view: tool.View) -> list[tool.Row]:
@@ -364,28 +343,13 @@ def _latency(title: str, metric: str, unit_ms: float, view: tool.View) -> list[t
     return view.percentile_rows(title, metric, values, (99,), unit_ms)
 
 
-NUMBERS: tuple[tuple[str, str, Callable[[Requests], float | None]], ...] = (
-    (
-        "Output token throughput (tok/s):",
-        "output_throughput",
-        lambda requests: requests.throughput(False),
-    ),
-    (
-        "Peak output token throughput (tok/s):",
-        "max_output_tokens_per_s",
-        lambda requests: requests.peak_tokens,
-    ),
-    (
-        "Peak concurrent requests:",
-        "max_concurrent_requests",
-        lambda requests: requests.peak_requests,
-    ),
-    (
-        "Total Token throughput (tok/s):",
-        "total_token_throughput",
-        lambda requests: requests.throughput(True),
-    ),
-)
+TOTAL = "Total Token throughput (tok/s):"
+NUMBERS: dict[str, Callable[[Requests], float | None]] = {
+    "output_throughput": lambda requests: requests.throughput(False),
+    "max_output_tokens_per_s": lambda requests: requests.peak_tokens,
+    "max_concurrent_requests": lambda requests: requests.peak_requests,
+    "total_token_throughput": lambda requests: requests.throughput(True),
+}
 LATENCIES = (
     partial(_latency, "Latency(s)", "e2el", 1000.0),
     *(
@@ -396,6 +360,6 @@ LATENCIES = (
 BENCHMARK_RUNNER = tool.Tool(
     "benchmark-runner on guidellm 0.5.1",
     RULES,
-    (_totals, *(partial(_number, *number) for number in NUMBERS), *LATENCIES),
+    (_totals, *(partial(_number, key) for key in NUMBERS), *LATENCIES),
     ("with its chat handler, which reads `content` and `reasoning_content`",),
 )

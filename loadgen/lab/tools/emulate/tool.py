@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import Bools, RecordedRun
+from loadgen.report.tool_block import VLLM_TOTALS
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile
 
@@ -230,6 +231,19 @@ class View:
             self.latency_row(f"{label} {title}:", f"{metric} {statistic}", value, unit_ms, notes)
             for label, statistic, value in statistics
         ]
+
+
+def vllm_row(key: str, value: float | None, notes: tuple[Rule, ...] = (), label: str = "") -> Row:
+    """Return a row of vLLM's block.
+
+    Args:
+        key: Its key there, which is loadgen's name of the number, too.
+        value: The value.
+        notes: Its notes.
+        label: What the tool calls it, if that is another name than vLLM's.
+    """
+    usual, form = VLLM_TOTALS[key]
+    return Row(label or usual, value, key, 2 if form else 0, notes=notes)
 
 
 Section = Callable[[View], list[Row]]
