@@ -10,8 +10,7 @@ from typing import Any
 
 from loadgen.cli.translate import aiperf_data
 from loadgen.cli.translate.aiperf_data import POOLING, TURNS
-from loadgen.cli.translate.aiperf_flags import FLAGS, GENAI_PERF
-from loadgen.cli.translate.flag_table import Given, Tool
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.shell_words import number, product
 from loadgen.cli.translate.translation import (
     CHAT,
@@ -243,10 +242,10 @@ def _limit(word: str) -> str:
     return f"{METRICS.get(name, name)}:{value}"
 
 
-AIPERF = Tool("AIPerf", ("aiperf profile", "aiperf"), FLAGS, finish)
+AIPERF = Tool("AIPerf", ("aiperf profile", "aiperf"), flags_of("aiperf"), finish)
 GENAI = Tool(
     "genai-perf",
     ("genai-perf profile", "genai-perf"),
-    GENAI_PERF,
+    (*flags_of("genai-perf"), *AIPERF.flags),
     partial(finish, genai_perf=True),
 )

@@ -1,8 +1,10 @@
 """The flags of a tool and what becomes of each, and the words of its command line read by them."""
 
+import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,8 +15,6 @@ from loadgen.document import Block, Note, Table, cell, prose
 
 if TYPE_CHECKING:
     from loadgen.cli.translate.translation import Translation
-
-__all__ = ["NONE", "ONE", "SOME"]
 
 
 class Flag(Struct, frozen=True):
@@ -53,29 +53,34 @@ class Flag(Struct, frozen=True):
         )
 
 
-def same(to: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag that has another name here."""
-    return Flag(tuple(names.split()), f"`{to}`", to, values)
+@functools.cache
+def _tables() -> Mapping[str, tuple[Flag, ...]]:
+    text = Path(__file__).with_name("flags.txt").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^\[(.+)\]$", text, flags=re.MULTILINE)
+    return {
+        name: tuple(_flag(line) for line in table.splitlines() if line)
+        for name, table in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
-def part(here: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag that becomes something together with others; its tool's `finish` reads it."""
-    return Flag(tuple(names.split()), here, values=values)
+def flags_of(tool: str) -> tuple[Flag, ...]:
+    """Return the flags of a tool, as flags.txt has them."""
+    return _tables()[tool]
 
 
-def needless(why: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag that has no counterpart, and needs none for the same load."""
-    return Flag(tuple(names.split()), why, values=values, needless=True)
-
-
-def differs(name: str, how: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag without a counterpart that makes a difference, but not in the load."""
-    return Flag(tuple(names.split()), how, values=values, differs=name)
-
-
-def blocks(why: str, names: str, values: str = ONE, no_op: tuple[str, ...] = ()) -> Flag:
-    """Return a flag of a load that no command of loadgen asks for."""
-    return Flag(tuple(names.split()), why, values=values, blocks=True, no_op=no_op)
+def _flag(line: str) -> Flag:
+    kind, here, names, *values = line.split(" | ")
+    kind, *words = kind.split()
+    return Flag(
+        names=tuple(names.split()),
+        here=f"`{here}`" if kind == "same" else here,
+        to=here if kind == "same" else "",
+        values=values[0] if values else ONE,
+        differs=words[0] if kind == "differs" else "",
+        blocks=kind == "blocks",
+        needless=kind == "needless",
+        no_op=tuple(words) if kind == "blocks" else (),
+    )
 
 
 # What becomes of flags, and which flags that is.

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loadgen.cli.translate.flag_table import Given, Tool
-from loadgen.cli.translate.guidellm_flags import FLAGS, WINDOW
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.shell_words import is_variable
 from loadgen.cli.translate.translation import (
     CHAT,
@@ -304,7 +303,9 @@ def _load(
     if rampup := given.get("--rampup") or profile.get("rampup_duration"):
         result.block(f"rampup {rampup}: write it as --rate-profile or --concurrency-profile")
     if "warmup" in profile:
-        result.differ("warm-up-is-a-window", f"warmup: {WINDOW}")
+        window = GUIDELLM.flag("--warmup")
+        assert window is not None
+        result.differ("warm-up-is-a-window", f"warmup: {window.here}")
     if timeout := given.get("--request-timeout"):
         result.put("--timeout", timeout)
 
@@ -428,7 +429,7 @@ def _merge_runs(
 GUIDELLM = Tool(
     "guidellm",
     ("guidellm benchmark run", "guidellm benchmark", "guidellm run", "guidellm"),
-    FLAGS,
+    flags_of("guidellm"),
     finish,
     in_file,
     ("spec", "benchmarks"),
