@@ -12,6 +12,7 @@ from msgspec import Struct
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME
 from loadgen.cli.translate import shell_words
 from loadgen.document import Block, Note, Table, cell, prose
+from loadgen.util.files import table_rows
 
 if TYPE_CHECKING:
     from loadgen.cli.translate.translation import Translation
@@ -54,28 +55,30 @@ class Flag(Struct, frozen=True):
 
 
 @functools.cache
-def _tables() -> Mapping[str, tuple[Flag, ...]]:
-    text = Path(__file__).with_name("flags.txt").read_text(encoding="utf-8")
-    _, *parts = re.split(r"^\[(.+)\]$", text, flags=re.MULTILINE)
-    return {
-        name: tuple(_flag(line) for line in table.splitlines() if line)
-        for name, table in zip(parts[::2], parts[1::2], strict=True)
-    }
+def _tables() -> Mapping[str, Sequence[Flag]]:
+    tables: dict[str, list[Flag]] = {}
+    tool = ""
+    for kind, *cells in table_rows(Path(__file__).with_name("flags.txt")):
+        if cells:
+            tables[tool].append(_flag(kind, *cells))
+        else:
+            tool = kind.strip("[]")
+            tables[tool] = []
+    return tables
 
 
 def flags_of(tool: str) -> tuple[Flag, ...]:
     """Return the flags of a tool, as flags.txt has them."""
-    return _tables()[tool]
+    return tuple(_tables()[tool])
 
 
-def _flag(line: str) -> Flag:
-    kind, here, names, *values = line.split(" | ")
-    kind, *words = kind.split()
+def _flag(what: str, here: str, names: str, values: str = ONE) -> Flag:
+    kind, *words = what.split()
     return Flag(
         names=tuple(names.split()),
         here=f"`{here}`" if kind == "same" else here,
         to=here if kind == "same" else "",
-        values=values[0] if values else ONE,
+        values=values,
         differs=words[0] if kind == "differs" else "",
         blocks=kind == "blocks",
         needless=kind == "needless",
