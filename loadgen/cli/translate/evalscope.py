@@ -6,7 +6,7 @@ tokens are its defaults, and are sent.
 
 from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.shell_words import has_variable, number, product
-from loadgen.cli.translate.translation import CHAT, COMPLETIONS, Translation, pairs, swept
+from loadgen.cli.translate.translation import CHAT, COMPLETIONS, POOLING, Translation, pairs, swept
 
 APIS = {
     "openai": CHAT,
@@ -20,7 +20,6 @@ APIS = {
     "local": COMPLETIONS,
     "local_vllm": COMPLETIONS,
 }
-POOLING = ("openai-embeddings", "vllm-rerank")
 # Data sets of rows: the file of each, and the column of its prompts.
 ROWS = {
     "openqa": ("open_qa.jsonl", "question"),
@@ -45,7 +44,8 @@ def finish(given: Given, result: Translation) -> None:
         result.block(f"--api {name}: evalscope starts the model itself; here --engine does")
         result.differ("engine", "the server is started with vLLM's defaults")
     else:
-        result.serve([_address(url, api)], api)
+        # The path of a chat may stand where evalscope asks another API.
+        result.serve([url if api == CHAT else url.replace("/chat/completions", "")], api)
     if "--no-stream" in given and api not in POOLING:
         result.put("--disable-stream")
     answers = _answers(given)
@@ -54,11 +54,6 @@ def finish(given: Given, result: Translation) -> None:
         _body(given, result)
     _load(given, result)
     result.save(given.get("--outputs-dir"))
-
-
-def _address(url: str, api: str) -> str:
-    """Return the URL without the path of a chat, where evalscope asks another API."""
-    return url if api == CHAT else url.replace("/chat/completions", "")
 
 
 def _answers(given: Given) -> str:

@@ -139,10 +139,6 @@ def _named(given: Given, result: Translation, api: str, *, new: bool, old: bool)
 # -- the prompts
 
 
-def _is_synthetic(data: Mapping[str, Any]) -> bool:
-    return "prompt_tokens" in data
-
-
 def _data(given: Given, result: Translation, api: str) -> None:
     text = given.get("--data") or SCENARIOS.get(given.get("--scenario"), "")
     data = _fields(result.environment.get(text.strip("${}"), text))
@@ -157,7 +153,7 @@ def _data(given: Given, result: Translation, api: str) -> None:
     if data.get("kind") in TRACES:
         _trace(given, result, data)
         return
-    if not _is_synthetic(data):
+    if "prompt_tokens" not in data:
         _file(given, result, data)
         return
     prompts, answers = (_length(data, side, result) for side in ("prompt", "output"))

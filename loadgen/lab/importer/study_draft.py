@@ -197,7 +197,7 @@ class DraftedLoads:
         self.loads: dict[str, dict[str, Any]] = {}
         self.of: dict[int, str] = {}
         results = [
-            (_sent(entry, entry.result), entry, entry.result)
+            (entry.sent or int(entry.result["ok"].value), entry, entry.result)
             for entry in entries
             if entry.result is not None
         ]
@@ -231,10 +231,6 @@ class DraftedLoads:
             name = f"{name} {len(self.loads) + 1}"
         self.loads[name] = load | {"num_prompts": requests}
         return name
-
-
-def _sent(entry: Entry, result: Published) -> int:
-    return entry.sent or int(result["ok"].value)
 
 
 def _prompts(result: Published, announced: AnnouncedWorkload | None) -> tuple[str, dict[str, Any]]:

@@ -358,8 +358,9 @@ def disturbed(kind: Disturbance, log: Path, case: Case) -> Iterator[Callable[[in
     ended = threading.Event()
 
     def stop(group: int) -> None:
-        while not ended.wait(WATCH_S) and _came(log) < case.load.count // 2:
-            pass
+        came = 0
+        while not ended.wait(WATCH_S) and came < case.load.count // 2:
+            came = log.read_bytes().count(b'"request":')
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGSTOP)
             time.sleep(STOP_S)
@@ -376,10 +377,6 @@ def disturbed(kind: Disturbance, log: Path, case: Case) -> Iterator[Callable[[in
         for process in busy:
             process.kill()
             process.wait()
-
-
-def _came(log: Path) -> int:
-    return log.read_bytes().count(b'"request":')
 
 
 def _without_numbers(text: str) -> str:
