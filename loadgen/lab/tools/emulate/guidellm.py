@@ -22,45 +22,16 @@ from loadgen.util.arrays import Floats, Int64s
 
 MERGE_S = 1e-4  # events closer than this are merged
 MIN_DURATION_S = 1e-6  # minimum duration of the last event
-EMPTY_IS_TOKEN = tool.Rule(
-    "empty_is_token",
-    'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not '
-    "count it",
-)
-IGNORES = tool.Rule(
-    "ignores",
-    "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with "
-    "reasoning only has its last token in its first chunk; loadgen counts them",
-)
-WITH_TTFT = tool.Rule(
-    "with_ttft",
-    "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the "
-    "first token",
-)
-WEIGHTED = tool.Rule(
-    "weighted", "a request counts in TPOT and ITL once per token; in loadgen's TPOT once"
-)
-STEPS = tool.Rule(
-    "steps", "its percentiles are observed values; loadgen interpolates, as numpy does"
-)
-EVENLY = tool.Rule(
-    "evenly",
-    "it keeps the first and last token of a request and spreads the others evenly between them, or "
-    "all at one instant if it saw no second; loadgen keeps the time of each event",
-)
-RECIPROCAL = tool.Rule(
-    "reciprocal",
-    "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to "
-    "what came before and after, as little as 0.05 ms; loadgen's is the busiest second",
-)
-TOKEN_SPAN = tool.Rule(
-    "token_span",
-    "its throughput divides by the time from first to last token; loadgen's by the run's",
-)
-UNTIL_CLOSED = tool.Rule(
-    "until_closed", "latency ends with the response; loadgen's E2EL with the last token"
-)
-MERGED = tool.Rule("merged", "its concurrency merges events within 0.1 ms, and leaves out failures")
+EMPTY_IS_TOKEN = tool.rule("empty_is_token")
+IGNORES = tool.rule("guidellm.ignores")
+WITH_TTFT = tool.rule("with_ttft")
+WEIGHTED = tool.rule("weighted")
+STEPS = tool.rule("steps")
+EVENLY = tool.rule("evenly")
+RECIPROCAL = tool.rule("reciprocal")
+TOKEN_SPAN = tool.rule("token_span")
+UNTIL_CLOSED = tool.rule("until_closed")
+MERGED = tool.rule("merged")
 RULES = (
     *(tool.FROM_SENT, tool.CONNECTING, IGNORES, EMPTY_IS_TOKEN, WITH_TTFT, tool.MEAN_ITL),
     *(tool.EVENT_IS_TOKEN, WEIGHTED, STEPS, EVENLY, RECIPROCAL, TOKEN_SPAN, UNTIL_CLOSED, MERGED),

@@ -31,31 +31,12 @@ from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
 from loadgen.metrics import throughput
 from loadgen.util.arrays import Int64s
 
-IGNORES = tool.Rule(
-    "ignores",
-    "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also "
-    "in `reasoning` would be, but the records do not distinguish it); loadgen counts them",
-)
-ROLE_CHUNK = tool.Rule(
-    "role", "the chunk with the role counts as a token; loadgen does not count it"
-)
-TOKENLESS = tool.Rule(
-    "tokenless",
-    "chunks without text (the finish reason, empty ones) count as tokens; loadgen counts those of "
-    "them that ids or usage prove",
-)
-USAGE_ENDS = tool.Rule(
-    "usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token"
-)
-CLOCK_START = tool.Rule(
-    "clock_start",
-    "its duration starts before it waits for the first request; loadgen's when the first is sent",
-)
-AS_CHUNKS = tool.Rule(
-    "as_chunks",
-    "without usage an answer counts as its chunks with choices, at least as one token; loadgen "
-    "counts tokens received",
-)
+IGNORES = tool.rule("vllm.ignores")
+ROLE_CHUNK = tool.rule("role")
+TOKENLESS = tool.rule("tokenless")
+USAGE_ENDS = tool.rule("usage_ends")
+CLOCK_START = tool.rule("clock_start")
+AS_CHUNKS = tool.rule("as_chunks")
 RULES = (
     *(
         tool.FROM_SENT,
@@ -77,13 +58,7 @@ RULES = (
         tool.ZERO,
     ),
 )
-STEADY = tool.Rule(
-    "steady",
-    "its steady state lasts from the first to the last time that 95 % of the maximum concurrency "
-    "were in flight; in it chunks with choices count as tokens, also role and finish, and prompts "
-    "count as a whole if their request began in it; its TTFT and TPOT are of these requests, of "
-    "which some end after it; loadgen's window is the same, and it counts tokens alone",
-)
+STEADY = tool.rule("steady")
 RUST_PREMISES = (
     "for streams without comments, such as `: ping`: it loses all that follows one that arrives "
     "alone",
