@@ -5,7 +5,7 @@ from bench.mutants.mutant import Edit, Mutant, Test
 TARGET = "loadgen/workload/target.py"
 RECORDED = "loadgen/workload/datasets/recorded_requests.py"
 STAND_INS = "loadgen/workload/datasets/stand_ins.py"
-FOREIGN = "loadgen/lab/tools/foreign_result.py"
+FOREIGN = "loadgen/lab/tools/tool_files.py"
 
 EXCHANGE_LIES = (
     Mutant(
@@ -32,6 +32,6 @@ EXCHANGE_LIES = (
         "compare guidellm's TPOT, which counts from the start of a request",
         (Edit(FOREIGN, '"request_latency": ("e2el", 1e3)}',
               '"request_latency": ("e2el", 1e3), "time_per_output_token_ms": ("tpot", 1.0)}'),),
-        Test("tests/lab/test_foreign_result.py::test_guidellm_tpot_and_percentiles_of_its_itl_are_left_out"),
+        Test("tests/lab/test_tool_files.py::test_guidellm_tpot_and_percentiles_of_its_itl_are_left_out"),
     ),
 )  # fmt: skip

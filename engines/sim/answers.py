@@ -87,8 +87,6 @@ class TextAnswer(Answer):
 
     Args:
         client, request: As an `Answer`'s.
-        writer: Writes its JSON.
-        words: The words of its tokens.
 
     Attributes:
         writer: Writes their JSON.

@@ -165,17 +165,14 @@ def prediction(name: str, replay: Replay, arrivals: Arrivals) -> PredictedChange
         longest = int(replay.requests.prompt.max())
         step = 1 << max(6, round(np.log2(costs.base_ms / costs.prompt_ms)))
         limits = [max(factor * step, arrivals.most_streams) for factor in (1, 2, 4)]
-        found = [
-            predicted
+        tried = (
+            replay.predict(f"{limit} tokens a step", {}, {"max_num_batched_tokens": limit})
             for limit in limits
-            if limit < longest and (predicted := replay.predict(*_chunks(limit))) is not None
-        ]
+            if limit < longest
+        )
+        found = [predicted for predicted in tried if predicted is not None]
         good = (predicted for predicted in found if not predicted.is_bad)
         return next(good, found[0] if found else None)
     if name == "decode-batch":
         return replay.predict("two replicas for one", {}, {}, every=2)
     return None
-
-
-def _chunks(limit: int) -> tuple[str, dict[str, int], dict[str, int]]:
-    return f"{limit} tokens a step", {}, {"max_num_batched_tokens": limit}

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import functools
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -55,8 +56,16 @@ def add_tokens(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokens", type=integer_within(1, MAX_TOKENS), default=16, help=text)
 
 
-async def serve(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> None:
+async def serve(
+    protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, user: int | None = None
+) -> None:
     """Serve until SIGINT or SIGTERM; print the URL first.
+
+    Args:
+        protocol: Makes the protocol of a connection.
+        host: The address.
+        port: The port; 0: a free one.
+        user: The process with which the server ends, too.
 
     Raises:
         LoadgenError: The address cannot be used.
@@ -66,22 +75,30 @@ async def serve(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: i
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    if user is not None:
+        try:
+            loop.add_reader(os.pidfd_open(user), stop.set)
+        except ProcessLookupError:
+            stop.set()
+        except (AttributeError, OSError):
+            pass  # only Linux has it
     shown = f"[{host}]" if ":" in host else host
     print(f"listening on http://{shown}:{server.sockets[0].getsockname()[1]}", flush=True)
     await stop.wait()
     server.close()
 
 
-def run(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> int:
+def run(
+    protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, user: int | None = None
+) -> int:
     """Serve in this process, on uvloop, until SIGINT or SIGTERM; return the exit code.
 
-    Raises:
-        LoadgenError: The address cannot be used.
+    Args and errors are those of `serve`.
     """
     import uvloop
 
     machine.raise_open_files_limit()
     gc.freeze()
     garbage_collection.collect_rarely()
-    uvloop.run(serve(protocol, host, port))
+    uvloop.run(serve(protocol, host, port, user=user))
     return 0

@@ -218,3 +218,10 @@ def _remove_abandoned() -> None:
                     shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(descriptor)
+
+
+def table_rows(path: Path) -> Iterator[list[str]]:
+    """Yield the rows of a table of text: one a line, its cells between bars; # begins a comment."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            yield line.split(" | ")

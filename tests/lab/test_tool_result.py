@@ -11,8 +11,9 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.errors import BadInput
-from loadgen.lab.tools import result_reader, tool_result
-from loadgen.lab.tools.tool_result import SGLANG, VLLM, VLLM_RS, ToolResult
+from loadgen.lab.tools import result_reader, tool_files
+from loadgen.lab.tools.tool_files import SGLANG, VLLM, VLLM_RS
+from loadgen.lab.tools.tool_result import ToolResult
 from tests.helpers.compared_runs import saved
 from tests.helpers.source import ROOT
 
@@ -26,7 +27,7 @@ def data(path: Path = RUST, **changes: Any) -> dict[str, Any]:
 
 
 def read(path: Path) -> ToolResult:
-    (found,) = tool_result.read(str(path))
+    (found,) = tool_files.read(str(path))
     return found
 
 
@@ -68,7 +69,7 @@ def test_gaps_are_between_events_but_those_of_generate_between_tokens() -> None:
 def test_several_runs_in_a_file_are_several_results(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text(SGLANG_FILE.read_text() + json.dumps(data(SGLANG_FILE, duration=2.0)) + "\n")
-    assert [each.where for each in tool_result.read(str(path))] == [
+    assert [each.where for each in tool_files.read(str(path))] == [
         f"{path}: line 1",
         f"{path}: line 2",
     ]
@@ -79,7 +80,7 @@ def test_other_files_are_no_results_of_tools(tmp_path: Path) -> None:
     page, other = tmp_path / "page.md", tmp_path / "other.json"
     page.write_text("no result")
     other.write_text('{"completed": 3}')
-    assert [tool_result.read(str(path)) for path in (own, page, other)] == [[], [], []]
+    assert [tool_files.read(str(path)) for path in (own, page, other)] == [[], [], []]
 
 
 def test_lists_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from loadgen.cli.translate import aiperf_data
-from loadgen.cli.translate.aiperf_data import POOLING, TURNS
-from loadgen.cli.translate.aiperf_flags import FLAGS, GENAI_PERF
-from loadgen.cli.translate.flag_table import Given, Tool
+from loadgen.cli.translate.aiperf_data import TURNS
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.shell_words import number, product
 from loadgen.cli.translate.translation import (
     CHAT,
     LENGTHS,
+    POOLING,
     Translation,
     pairs,
     whole,
@@ -162,12 +162,12 @@ def _ends(given: Given, result: Translation, slots: str, rate: str, *, genai_per
             result.differ("all-rows", "AIPerf sends each conversation once: give --num-prompts")
         else:
             result.put("--num-prompts", "-1")
-    elif not time and "trace" not in given.get("--custom-dataset-type") and not _is_file(given):
+    elif (
+        not time
+        and "trace" not in given.get("--custom-dataset-type")
+        and not any(flag in given for flag in ("--input-file", "--fixed-schedule", "--scenario"))
+    ):
         result.put("--num-prompts", _default_count(slots if not rate else ""))
-
-
-def _is_file(given: Given) -> bool:
-    return "--input-file" in given or "--fixed-schedule" in given or "--scenario" in given
 
 
 def _default_count(slots: str) -> str:
@@ -243,10 +243,10 @@ def _limit(word: str) -> str:
     return f"{METRICS.get(name, name)}:{value}"
 
 
-AIPERF = Tool("AIPerf", ("aiperf profile", "aiperf"), FLAGS, finish)
+AIPERF = Tool("AIPerf", ("aiperf profile", "aiperf"), flags_of("aiperf"), finish)
 GENAI = Tool(
     "genai-perf",
     ("genai-perf profile", "genai-perf"),
-    GENAI_PERF,
+    (*flags_of("genai-perf"), *AIPERF.flags),
     partial(finish, genai_perf=True),
 )

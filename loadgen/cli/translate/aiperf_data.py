@@ -8,7 +8,7 @@ from typing import Any
 
 from loadgen.cli.translate.flag_table import Given
 from loadgen.cli.translate.shell_words import number, product
-from loadgen.cli.translate.translation import Translation, length, seconds, whole
+from loadgen.cli.translate.translation import POOLING, Translation, length, seconds, whole
 
 INPUT, DEVIATION, OUTPUT = "--isl", "--isl-stddev", "--osl"
 ENTRIES, DEFAULT_ENTRIES, DEFAULT_INPUT = "--num-dataset-entries", "100", "550"
@@ -16,7 +16,6 @@ TURNS, DELAY = "--conversation-turn-mean", "--conversation-turn-delay-mean"
 TRACES = {"mooncake_trace": "mooncake", "bailian_trace": "mooncake", "burst_gpt_trace": "burstgpt"}
 AGENTS = {"weka_trace": "weka", "tracelab_trace": "tracelab"}
 SIGMAS = 3**0.5  # a range of so many deviations on both sides has the variance of the normal
-POOLING = ("openai-embeddings", "vllm-rerank")
 
 
 def translate(given: Given, result: Translation, api: str, maximum: str) -> None:

@@ -5,53 +5,12 @@ SGLang's bench_serving.
 from collections.abc import Iterable
 
 from loadgen.cli import compat
-from loadgen.cli.translate.flag_table import (
-    NONE,
-    SOME,
-    Flag,
-    Given,
-    Tool,
-    blocks,
-    needless,
-    part,
-    same,
-)
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.translation import Translation
 
 OLDER = "vllm-0.11"  # the oldest release whose defaults loadgen has
-SERVING: tuple[Flag, ...] = (
-    part("`--dataset-name sharegpt --dataset-path FILE`", "--dataset"),
-    part("it is passed on as it is", "--backend"),
-    needless("loadgen runs no code of a model", "--trust-remote-code", NONE),
-    blocks("a tool for the quality of answers: loadgen does not judge them", "--run-eval", NONE),
-    blocks("beams are not a sampling parameter of today's servers", "--use-beam-search", NONE),
-    part("best_of in `--extra-body`", "--best-of"),
-)
-OFFLINE: tuple[Flag, ...] = (
-    same("--model", "--model"),
-    same("--tokenizer", "--tokenizer"),
-    same("--dataset-name", "--dataset-name"),
-    same("--dataset-path", "--dataset-path"),
-    same("--num-prompts", "--num-prompts"),
-    same("--seed", "--seed"),
-    same("--hf-subset", "--hf-subset"),
-    same("--hf-split", "--hf-split"),
-    same("--random-range-ratio", "--random-range-ratio"),
-    same("--random-input-len", "--input-len --random-input-len"),
-    same("--random-output-len", "--output-len --random-output-len"),
-    same("--random-prefix-len", "--prefix-len --random-prefix-len"),
-    part("`--result-filename`", "--output-json"),
-    part("`--dataset-name sharegpt --dataset-path FILE`", "--dataset"),
-    part("`--max-concurrency`, of `vllm bench latency`", "--batch-size"),
-    part("`--num-prompts`, that many times the batch size", "--num-iters"),
-    part("`--num-warmups`, that many times the batch size", "--num-iters-warmup"),
-    needless(
-        "how vLLM runs in the process",
-        "--backend --async-engine --n --disable-frontend-"
-        "multiprocessing --disable-detokenize --profile",
-        SOME,
-    ),
-)
+SERVING = flags_of("vllm-serving")
+OFFLINE = flags_of("vllm-offline")
 
 
 def serving(given: Given, result: Translation) -> None:

@@ -4,20 +4,9 @@
 tokens are its defaults, and are sent.
 """
 
-from loadgen.cli.translate.flag_table import (
-    NONE,
-    SOME,
-    Flag,
-    Given,
-    Tool,
-    blocks,
-    differs,
-    needless,
-    part,
-    same,
-)
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.shell_words import has_variable, number, product
-from loadgen.cli.translate.translation import CHAT, COMPLETIONS, Translation, pairs, swept
+from loadgen.cli.translate.translation import CHAT, COMPLETIONS, POOLING, Translation, pairs, swept
 
 APIS = {
     "openai": CHAT,
@@ -31,89 +20,12 @@ APIS = {
     "local": COMPLETIONS,
     "local_vllm": COMPLETIONS,
 }
-POOLING = ("openai-embeddings", "vllm-rerank")
 # Data sets of rows: the file of each, and the column of its prompts.
 ROWS = {
     "openqa": ("open_qa.jsonl", "question"),
     "longalpaca": ("LongAlpaca-12k.json", "instruction"),
 }
 SPEED = {"speed_benchmark": "1,6144,14336,30720", "speed_benchmark_long": "63488,129024"}
-SEARCH = "`loadgen search` finds the highest load that meets an SLO"
-FLAGS: tuple[Flag, ...] = (
-    same("--model", "--model"),
-    same("--tokenizer", "--tokenizer-path"),
-    same("--api-key", "--api-key"),
-    same("--header", "--headers", SOME),
-    same("--connect-timeout", "--connect-timeout"),
-    same("--stall-timeout", "--read-timeout"),
-    same("--timeout", "--total-timeout"),
-    same("--duration", "--duration"),
-    same("--temperature", "--temperature"),
-    same("--top-p", "--top-p"),
-    same("--top-k", "--top-k"),
-    same("--frequency-penalty", "--frequency-penalty"),
-    same("--repetition-penalty", "--repetition-penalty"),
-    same("--prompt-token-ids", "--tokenize-prompt", NONE),
-    part("`--base-url`, without the path of the API", "--url"),
-    part("`--backend openai-chat` for openai with a chat's URL, `openai` for completions", "--api"),
-    part("`--num-prompts`; with several, `--sweep-num-prompts-factor`", "--number -n", SOME),
-    part("`--max-concurrency`; with several, `--sweep-max-concurrency`", "--parallel", SOME),
-    part("`--request-rate`", "--rate", SOME),
-    part("`--request-rate` without `--max-concurrency`", "--open-loop", NONE),
-    part("`--num-warmups`", "--warmup-num"),
-    part("`--random-input-len MIN:MAX`", "--min-prompt-length"),
-    part("`--random-input-len MIN:MAX`", "--max-prompt-length"),
-    part("`--random-prefix-len`", "--prefix-length"),
-    part("`--random-output-len`, `--hf-output-len`; two are a range", "--max-tokens", SOME),
-    part("min_tokens in `--extra-body`", "--min-tokens"),
-    part("`--extra-body JSON`; `--ignore-eos` for ignore_eos", "--extra-args"),
-    part("`--seed`, and seed in `--extra-body`", "--seed"),
-    part("`--dataset-name`, and the file with `--dataset-path`", "--dataset"),
-    part("`--dataset-path`", "--dataset-path"),
-    part("not needed: it is the default", "--stream", NONE),
-    part("`--disable-stream`", "--no-stream", NONE),
-    part("`--result-dir`", "--outputs-dir --output-dir"),
-    part("`--turns` with `--dataset-name multi_turn`", "--multi-turn", NONE),
-    part("`--turns MIN:MAX`", "--min-turns"),
-    part("`--turns MIN:MAX`", "--max-turns"),
-    part("`--image-sizes`, of `--dataset-name random-mm`", "--image-width"),
-    part("`--image-sizes`, of `--dataset-name random-mm`", "--image-height"),
-    part("`--images`, of `--dataset-name random-mm`", "--image-num"),
-    part("n, logprobs and stop in `--extra-body`", "--n-choices"),
-    part("n, logprobs and stop in `--extra-body`", "--logprobs", NONE),
-    part("n, logprobs and stop in `--extra-body`", "--stop", SOME),
-    part("n, logprobs and stop in `--extra-body`", "--stop-token-ids", SOME),
-    blocks(f"it chooses loads itself: {SEARCH}", "--sla-*"),
-    blocks(
-        "one prompt for all requests: write it to a file for `--dataset-name jsonl`",
-        "--prompt --query-template",
-    ),
-    blocks("options of a data set of evalscope's own", "--dataset-args --multi-turn-args"),
-    differs("pause", "loadgen does not pause between runs", "--sleep-interval"),
-    differs(
-        "chat-template",
-        "`--render-chat-template` puts it around completions",
-        "--apply-chat-template --no-apply-chat-template",
-        NONE,
-    ),
-    needless(
-        "images are sent as JPEG or PNG: `--image-format`", "--image-format --image-patch-size"
-    ),
-    needless("of a server that evalscope starts", "--attn-implementation --port"),
-    needless("`--ready-check-timeout-sec` asks for a test request", "--no-test-connection", NONE),
-    needless(
-        "how evalscope makes and keeps requests",
-        "--db-commit-interval --queue-size-multiplier --in-flight-task-multiplier "
-        "--num-workers --dataset-offset --data-source --no-timestamp",
-        SOME,
-    ),
-    needless(
-        "displays and services of evalscope's own; see `--log-level`, `--prometheus`",
-        "--log-every-n-query --debug --visualizer --wandb-api-key --swanlab-* --name "
-        "--enable-progress-tracker",
-        SOME,
-    ),
-)
 
 
 def finish(given: Given, result: Translation) -> None:
@@ -132,7 +44,8 @@ def finish(given: Given, result: Translation) -> None:
         result.block(f"--api {name}: evalscope starts the model itself; here --engine does")
         result.differ("engine", "the server is started with vLLM's defaults")
     else:
-        result.serve([_address(url, api)], api)
+        # The path of a chat may stand where evalscope asks another API.
+        result.serve([url if api == CHAT else url.replace("/chat/completions", "")], api)
     if "--no-stream" in given and api not in POOLING:
         result.put("--disable-stream")
     answers = _answers(given)
@@ -141,11 +54,6 @@ def finish(given: Given, result: Translation) -> None:
         _body(given, result)
     _load(given, result)
     result.save(given.get("--outputs-dir"))
-
-
-def _address(url: str, api: str) -> str:
-    """Return the URL without the path of a chat, where evalscope asks another API."""
-    return url if api == CHAT else url.replace("/chat/completions", "")
 
 
 def _answers(given: Given) -> str:
@@ -374,4 +282,4 @@ def _warm_up(given: Given, result: Translation, counts: list[str]) -> None:
     )
 
 
-EVALSCOPE = Tool("evalscope", ("evalscope perf",), FLAGS, finish)
+EVALSCOPE = Tool("evalscope", ("evalscope perf",), flags_of("evalscope"), finish)

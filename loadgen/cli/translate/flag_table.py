@@ -1,8 +1,10 @@
 """The flags of a tool and what becomes of each, and the words of its command line read by them."""
 
+import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,11 +12,10 @@ from msgspec import Struct
 from loadgen.cli.compat.tool_flags import NONE, ONE, SOME
 from loadgen.cli.translate import shell_words
 from loadgen.document import Block, Note, Table, cell, prose
+from loadgen.util.files import table_rows
 
 if TYPE_CHECKING:
     from loadgen.cli.translate.translation import Translation
-
-__all__ = ["NONE", "ONE", "SOME"]
 
 
 class Flag(Struct, frozen=True):
@@ -53,29 +54,36 @@ class Flag(Struct, frozen=True):
         )
 
 
-def same(to: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag that has another name here."""
-    return Flag(tuple(names.split()), f"`{to}`", to, values)
+@functools.cache
+def _tables() -> Mapping[str, Sequence[Flag]]:
+    tables: dict[str, list[Flag]] = {}
+    tool = ""
+    for kind, *cells in table_rows(Path(__file__).with_name("flags.txt")):
+        if cells:
+            tables[tool].append(_flag(kind, *cells))
+        else:
+            tool = kind.strip("[]")
+            tables[tool] = []
+    return tables
 
 
-def part(here: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag that becomes something together with others; its tool's `finish` reads it."""
-    return Flag(tuple(names.split()), here, values=values)
+def flags_of(tool: str) -> tuple[Flag, ...]:
+    """Return the flags of a tool, as flags.txt has them."""
+    return tuple(_tables()[tool])
 
 
-def needless(why: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag that has no counterpart, and needs none for the same load."""
-    return Flag(tuple(names.split()), why, values=values, needless=True)
-
-
-def differs(name: str, how: str, names: str, values: str = ONE) -> Flag:
-    """Return a flag without a counterpart that makes a difference, but not in the load."""
-    return Flag(tuple(names.split()), how, values=values, differs=name)
-
-
-def blocks(why: str, names: str, values: str = ONE, no_op: tuple[str, ...] = ()) -> Flag:
-    """Return a flag of a load that no command of loadgen asks for."""
-    return Flag(tuple(names.split()), why, values=values, blocks=True, no_op=no_op)
+def _flag(what: str, here: str, names: str, values: str = ONE) -> Flag:
+    kind, *words = what.split()
+    return Flag(
+        names=tuple(names.split()),
+        here=f"`{here}`" if kind == "same" else here,
+        to=here if kind == "same" else "",
+        values=values,
+        differs=words[0] if kind == "differs" else "",
+        blocks=kind == "blocks",
+        needless=kind == "needless",
+        no_op=tuple(words) if kind == "blocks" else (),
+    )
 
 
 # What becomes of flags, and which flags that is.

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from loadgen.cli.translate.flag_table import Given, Tool
-from loadgen.cli.translate.guidellm_flags import FLAGS, WINDOW
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.shell_words import is_variable
 from loadgen.cli.translate.translation import (
     CHAT,
@@ -140,10 +139,6 @@ def _named(given: Given, result: Translation, api: str, *, new: bool, old: bool)
 # -- the prompts
 
 
-def _is_synthetic(data: Mapping[str, Any]) -> bool:
-    return "prompt_tokens" in data
-
-
 def _data(given: Given, result: Translation, api: str) -> None:
     text = given.get("--data") or SCENARIOS.get(given.get("--scenario"), "")
     data = _fields(result.environment.get(text.strip("${}"), text))
@@ -158,7 +153,7 @@ def _data(given: Given, result: Translation, api: str) -> None:
     if data.get("kind") in TRACES:
         _trace(given, result, data)
         return
-    if not _is_synthetic(data):
+    if "prompt_tokens" not in data:
         _file(given, result, data)
         return
     prompts, answers = (_length(data, side, result) for side in ("prompt", "output"))
@@ -304,7 +299,9 @@ def _load(
     if rampup := given.get("--rampup") or profile.get("rampup_duration"):
         result.block(f"rampup {rampup}: write it as --rate-profile or --concurrency-profile")
     if "warmup" in profile:
-        result.differ("warm-up-is-a-window", f"warmup: {WINDOW}")
+        window = GUIDELLM.flag("--warmup")
+        assert window is not None
+        result.differ("warm-up-is-a-window", f"warmup: {window.here}")
     if timeout := given.get("--request-timeout"):
         result.put("--timeout", timeout)
 
@@ -428,7 +425,7 @@ def _merge_runs(
 GUIDELLM = Tool(
     "guidellm",
     ("guidellm benchmark run", "guidellm benchmark", "guidellm run", "guidellm"),
-    FLAGS,
+    flags_of("guidellm"),
     finish,
     in_file,
     ("spec", "benchmarks"),

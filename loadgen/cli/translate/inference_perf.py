@@ -7,7 +7,7 @@ it. A length outside its bounds is moved to the bound.
 import json
 from typing import Any
 
-from loadgen.cli.translate.flag_table import Flag, Given, Tool, blocks, needless, part, same
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.translation import (
     CHAT,
     COMPLETIONS,
@@ -21,79 +21,6 @@ APIS = {"completion": COMPLETIONS, "chat": CHAT, "anthropic_messages": "anthropi
 SIZES = {"360p": "360x640", "480p": "480x854", "720p": "720x1280", "1080p": "1080x1920"}
 SIZES |= {"1440p": "1440x2560", "4k": "2160x3840"}
 WORKER_SLOTS = 100  # load.worker_max_concurrency
-# The settings of a file by their path, and what becomes of them; `finish` reads the parts.
-FLAGS: tuple[Flag, ...] = (
-    same("--model", "--server.model_name"),
-    same("--api-key", "--server.api_key"),
-    same("--tokenizer", "--tokenizer.pretrained_model_name_or_path"),
-    same("--timeout", "--load.request_timeout"),
-    same("--seed", "--load.base_seed"),
-    part("`loadgen translate FILE`", "--config_file -c"),
-    part("`--base-url`", "--server.base_url"),
-    part("`--ignore-eos`", "--server.ignore_eos"),
-    part("`--backend openai-chat` for chat, `openai` for completion", "--api.type"),
-    part("`--disable-stream` for false, its default", "--api.streaming"),
-    part("`--header NAME=VALUE`", "--api.headers*"),
-    part(
-        "`--request-rate` for constant and poisson, `--sweep-max-concurrency` for concurrent",
-        "--load.type",
-    ),
-    part("several rates or concurrencies", "--load.stages"),
-    part("`--max-concurrency`, times worker_max_concurrency (100)", "--load.num_workers"),
-    part("`--max-concurrency`, times num_workers", "--load.worker_max_concurrency"),
-    part("`--dataset-name`", "--data.type"),
-    part("`--dataset-path`", "--data.path"),
-    part(
-        "`--random-input-len normal:MEAN:STDEV:MIN:MAX`, `--random-output-len`",
-        "--data.input_distribution* --data.output_distribution*",
-    ),
-    part(
-        "`--prefix-repetition-num-prefixes`, `--prefix-repetition-prefix-len`, "
-        "`--prefix-repetition-suffix-len`",
-        "--data.shared_prefix*",
-    ),
-    part("`--images`, `--image-sizes`, of `--dataset-name random-mm`", "--data.multimodal.image"),
-    part(
-        "`--dataset-name agentic`, with `--trace-format otel` or weka, or `multi_turn` for "
-        "conversation_replay",
-        "--data.otel_trace_replay --data.weka_trace_replay --data.conversation_replay",
-    ),
-    blocks(
-        "video and audio are not supported; leave them out",
-        "--data.multimodal.video* --data.multimodal.audio*",
-    ),
-    part("`--records FILE`", "--report.request_lifecycle.per_request"),
-    blocks(
-        "it chooses loads itself: `loadgen search` finds the highest load that meets an SLO",
-        "--load.sweep*",
-    ),
-    blocks("adapters are `--lora-modules`, or a `--class` for each", "--load.lora_traffic_split*"),
-    blocks(
-        "stages that end by a circuit breaker: `--stop-when` ends a run",
-        "--circuit_breakers* --load.circuit_breakers*",
-    ),
-    blocks(
-        "give the trace with `--dataset-name trace`, `--trace-format azure`",
-        "--load.trace* --data.trace*",
-    ),
-    blocks(
-        "answers of a given form: put response_format into `--extra-body`", "--api.response_format*"
-    ),
-    needless(
-        "stages are separate runs; loadgen begins each when the one before has ended",
-        "--load.interval",
-    ),
-    needless("loadgen opens the connections that it needs", "--load.worker_max_tcp_connections"),
-    part("not needed: vllm, sglang and tgi have the same API", "--server.type"),
-    needless("loadgen runs no code of a model", "--tokenizer.trust_remote_code"),
-    needless("HF_TOKEN is read", "--tokenizer.token"),
-    needless("what is printed and written; see `loadgen report`", "--report.*"),
-    needless("`--result-dir` for a folder of this machine", "--storage.*"),
-    needless("`--server-metrics` reads those of the server itself", "--metrics*"),
-    needless("`--slo` judges by limits; headers of limits and of sessions are not sent", "--api.*"),
-    needless("of the client's certificate", "--server.cert_path --server.key_path"),
-    needless("random prompts have words of loadgen's own", "--data.corpus_file_path"),
-)
 Setting = dict[str, Any]
 
 
@@ -365,5 +292,10 @@ def _rates(result: Translation, kind: str, stages: list[Setting]) -> None:
 
 
 INFERENCE_PERF = Tool(
-    "inference-perf", ("inference-perf",), FLAGS, finish, in_file, ("load", "server", "api", "data")
+    "inference-perf",
+    ("inference-perf",),
+    flags_of("inference-perf"),
+    finish,
+    in_file,
+    ("load", "server", "api", "data"),
 )

@@ -4,29 +4,11 @@ It counts tokens with Llama's tokenizer, draws normal lengths, and keeps threads
 requests have ended or the time is over.
 """
 
-from loadgen.cli.translate.flag_table import Flag, Given, Tool, part, same
+from loadgen.cli.translate.flag_table import Given, Tool, flags_of
 from loadgen.cli.translate.shell_words import has_variable
 from loadgen.cli.translate.translation import CHAT, Translation, length, pairs
 
-INPUT, OUTPUT = "`--random-input-len normal:MEAN:STDEV`", "`--random-output-len normal:MEAN:STDEV`"
 SERVER, KEY = "OPENAI_API_BASE", "OPENAI_API_KEY"
-FLAGS: tuple[Flag, ...] = (
-    same("--model", "--model"),
-    part(INPUT, "--mean-input-tokens"),
-    part(INPUT, "--stddev-input-tokens"),
-    part(OUTPUT, "--mean-output-tokens"),
-    part(OUTPUT, "--stddev-output-tokens"),
-    part("`--max-concurrency`", "--num-concurrent-requests"),
-    part("`--num-prompts`", "--max-num-completed-requests"),
-    part("`--duration`: of the whole test, not of a request", "--timeout"),
-    part(
-        "`--extra-body JSON`; fields with flags of their own are those",
-        "--additional-sampling-params",
-    ),
-    part("`--result-dir`", "--results-dir"),
-    part("`--backend openai-chat`; the server is that of OPENAI_API_BASE", "--llm-api"),
-    part("`--metadata NAME=VALUE`, each one again", "--metadata"),
-)
 
 
 def finish(given: Given, result: Translation) -> None:
@@ -70,4 +52,4 @@ def _drawn(given: Given, side: str, mean: str, deviation: str) -> str:
     return length(*values)
 
 
-LLMPERF = Tool("llmperf", ("token_benchmark_ray.py",), FLAGS, finish)
+LLMPERF = Tool("llmperf", ("token_benchmark_ray.py",), flags_of("llmperf"), finish)

@@ -19,6 +19,7 @@ BODY_FLAGS = {
 }
 LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 CHAT, COMPLETIONS = "openai-chat", "openai"
+POOLING = ("openai-embeddings", "vllm-rerank")  # which generate no tokens
 # The paths that each of loadgen's APIs has without --endpoint.
 PATHS = {
     CHAT: "/v1/chat/completions",

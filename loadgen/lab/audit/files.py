@@ -14,27 +14,37 @@ from loadgen.errors import BadInput
 from loadgen.lab.audit.finding import Place
 from loadgen.lab.audit.number import Number
 from loadgen.lab.audit.published import Published
+from loadgen.report.tool_block import SGLANG_CAP, SGLANG_RATE, SGLANG_TOTALS, VLLM_TOTALS
 
+KEYS = {
+    "completed": "ok",
+    "failed": "failed",
+    "max_concurrency": "cap",
+    "request_rate": "rate",
+    "duration": "duration_s",
+    "total_input_tokens": "input_tokens",
+    "total_output_tokens": "output_tokens",
+    "request_throughput": "requests_per_s",
+    "input_throughput": "input_per_s",
+    "output_throughput": "output_per_s",
+    "total_token_throughput": "total_per_s",
+    "total_throughput": "total_per_s",
+    "max_output_tokens_per_s": "peak_output_per_s",
+    "max_concurrent_requests": "peak_in_flight",
+    "concurrency": "mean_in_flight",
+}
+# The labels of rows in blocks: those of the tools of today, and what others call them.
 ROWS = {
-    "Successful requests": "ok",
-    "Failed requests": "failed",
-    "Maximum request concurrency": "cap",
-    "Max request concurrency": "cap",
-    "Request rate configured (RPS)": "rate",
-    "Traffic request rate": "rate",
-    "Benchmark duration (s)": "duration_s",
-    "Total input tokens": "input_tokens",
-    "Total generated tokens": "output_tokens",
+    label.rstrip(":"): KEYS[key]
+    for totals in (SGLANG_TOTALS, VLLM_TOTALS)
+    for key, (label, _) in totals.items()
+    if key in KEYS
+} | {
+    SGLANG_CAP.rstrip(":"): "cap",
+    SGLANG_RATE.rstrip(":"): "rate",
     "Total generated tokens (retokenized)": "retokenized",
-    "Request throughput (req/s)": "requests_per_s",
-    "Output token throughput (tok/s)": "output_per_s",
-    "Peak output token throughput (tok/s)": "peak_output_per_s",
-    "Peak concurrent requests": "peak_in_flight",
     "Total Token throughput (tok/s)": "total_per_s",
-    "Total token throughput (tok/s)": "total_per_s",
     "Total throughput (tok/s)": "total_per_s",
-    "Input token throughput (tok/s)": "input_per_s",
-    "Concurrency": "mean_in_flight",
 }
 BLOCK_COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens", "retokenized"}
 LATENCIES = {
@@ -65,23 +75,6 @@ CAPTION = re.compile(
     r"(?i)(?:benchmark results?(?: on (?P<workload>[^\n\"(]+?))?"
     r"(?: \((?:(?:lower )?median|mean) of (?P<starts>\d+) starts\))?\"\s+```\w*\s*)\Z"
 )
-KEYS = {
-    "completed": "ok",
-    "failed": "failed",
-    "max_concurrency": "cap",
-    "request_rate": "rate",
-    "duration": "duration_s",
-    "total_input_tokens": "input_tokens",
-    "total_output_tokens": "output_tokens",
-    "request_throughput": "requests_per_s",
-    "input_throughput": "input_per_s",
-    "output_throughput": "output_per_s",
-    "total_token_throughput": "total_per_s",
-    "total_throughput": "total_per_s",
-    "max_output_tokens_per_s": "peak_output_per_s",
-    "max_concurrent_requests": "peak_in_flight",
-    "concurrency": "mean_in_flight",
-}
 NEEDED = {"completed", "duration", "total_output_tokens"}
 COUNTS = {"completed", "failed", "max_concurrency", "total_input_tokens", "total_output_tokens"}
 LATENCY = re.compile(r"(mean|median|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el|e2e_latency)_ms")

@@ -30,8 +30,7 @@ from loadgen.document import (
     prose,
     terminal_writer,
 )
-from loadgen.lab.audit.finding import Finding, FindingGroup, Place
-from loadgen.lab.audit.kinds import KINDS, ORDER, link
+from loadgen.lab.audit.finding import KINDS, ORDER, Finding, FindingGroup, Place, link
 from loadgen.util.number_format import plural
 from loadgen.util.terminal_text import Screen
 

@@ -13,9 +13,8 @@ from typing import TypeVar
 from loadgen.lab.audit.command import LAUNCHES, ServingCommand, serving_command
 from loadgen.lab.audit.files import blocks
 from loadgen.lab.audit.finding import Place
-from loadgen.lab.audit.measured_table import measured
 from loadgen.lab.audit.shell import Flaw, shell_commands
-from loadgen.lab.audit.table import NO_TABLE, Row, Table, tables
+from loadgen.lab.audit.table import NO_TABLE, Row, Table, measured, tables
 from loadgen.lab.audit.workload import ClientCommand, client_command, workloads
 
 LONG = 300  # characters; a longer line is no place, and may hold headings

@@ -7,12 +7,13 @@ name the flags of this command line, not those of `loadgen run`.
 import argparse
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from loadgen.cli.flags import json_value
-from loadgen.config.load import AXES
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser, integer, number
+from loadgen.util.files import table_rows
 
 FLAG_NAMES = {  # of settings, by their names
     "base_url": "--target",
@@ -36,31 +37,7 @@ FLAG_NAMES = {  # of settings, by their names
     "workload": "--scenario",
 }
 PROG = "loadgen benchmark-runner benchmark run"
-PROFILES = ("synchronous", "concurrent", "throughput", "constant", "async", "poisson", "sweep")
 LEAVE_OUT = "leave it out"
-# No effect here: loading of prompts, samples in the report (the records have every request),
-# charts.
-WITHOUT_EFFECT = {
-    "--data-num-workers": (),
-    "--dataloader-kwargs": (),
-    "--sample-requests": ("--output-sampling",),
-    "--chart": (),
-}
-# No effect here: the search needs no estimate of the throughput beforehand.
-SWITCHES_WITHOUT_EFFECT = ("--probe-saturation", "--no-probe-saturation")
-LENGTH = "leave it out: a run of the search is as long as its limits need"
-# Refused flags, with what to do instead.
-REFUSED = {
-    "--data-args": "set it in --data",
-    "--data-column-mapper": "leave it out: the data sets are random text and ShareGPT",
-    "--data-sampler": "leave it out: prompts are sent in the order of the data set",
-    "--data-samples": "use --max-requests for the number of prompts",
-    "--request-formatter-kwargs": "use the sampling flags of `loadgen run`",
-    "--multiplier": LENGTH,
-    "--min-requests": LENGTH,
-    "--rampup": "leave it out, or use `loadgen run --ramp-up-strategy linear`",
-    "--over-saturation": "use --detect-saturation",
-}
 # Limits of the search: the words of a flag, and the latency and the statistic of an SLO. GPUStack
 # writes "sla" until 2.2 and "slo" from 2.3 on, and calls the time per token "tpot" until 2.2 and
 # "itl" from 2.3 on.
@@ -76,6 +53,10 @@ LIMITS = {
     for statistic in STATISTICS
 }
 SPELLINGS = "limit_flags"
+IDLE, REFUSES = ("idle", "idle switch"), "refused"
+FLAGS = [*table_rows(Path(__file__).with_name("flags.txt"))]
+# Refused flags, with what to do instead.
+REFUSED = {spellings: cells[1] for spellings, *cells in FLAGS if cells[:1] == [REFUSES]}
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any]:
@@ -95,8 +76,8 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
     for flag, remedy in REFUSED.items():
         if name_of(flag) in values:
             raise BadInput(flag, "not supported", remedy)
-    without_effect = set(map(name_of, (*WITHOUT_EFFECT, *SWITCHES_WITHOUT_EFFECT)))
-    return {name: value for name, value in values.items() if name not in without_effect}
+    idle = {name_of(spellings.split()[0]) for spellings, *cells in FLAGS if {*cells} & {*IDLE}}
+    return {name: value for name, value in values.items() if name not in idle}
 
 
 def name_of(flag: str) -> str:
@@ -112,96 +93,36 @@ def _parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     parser.not_suggested = frozenset(REFUSED)
-    add = parser.add_argument
-    count = partial(add, type=integer, metavar="N")
-    add("--target", metavar="URL", help="server, with scheme and port")
-    add("--model", metavar="NAME", help="model name (the server's first)")
-    add(
-        "--backend",
-        "--backend-type",
-        choices=("openai_http", "openai_http_error_detail"),
-        help="both values mean the same",
-    )
-    add(
-        "--backend-kwargs",
-        "--backend-args",
-        type=_object,
-        metavar="JSON",
-        help="a JSON object with timeout, api_key, verify, request_handlers",
-    )
-    add(
-        "--request-type",
-        choices=("chat_completions", "text_completions"),
-        help="API (chat_completions)",
-    )
-    add(
-        "--scenario",
-        "-c",
-        metavar="FILE",
-        help="a benchmark profile of GPUStack (YAML); FILE#NAME for one of several",
-    )
-    add(
-        "--data",
-        action="append",
-        metavar="DATA",
-        help="prompt_tokens=N,output_tokens=N, or a ShareGPT file",
-    )
-    add("--processor", metavar="PATH", help="tokenizer (--model)")
-    add(
-        "--processor-args",
-        type=_object,
-        metavar="JSON",
-        help="trust_remote_code is accepted, and not needed",
-    )
-    count("--sharegpt-min-input-tokens", help="leave out questions with fewer tokens")
-    count("--sharegpt-max-input-tokens", help="leave out questions with more tokens")
-    count("--sharegpt-max-output-tokens", help="output tokens to request for every prompt")
-    add("--random-seed", type=integer, metavar="SEED", help="seed of all random choices (42)")
-    add(
-        "--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused"
-    )
-    add(
-        "--rate",
-        action="append",
-        metavar="RATE",
-        help="requests per second; with --profile concurrent: requests in flight",
-    )
-    count("--max-concurrency", help="maximum number of requests in flight (512)")
-    add(
-        "--stages",
-        type=json_value,
-        metavar="JSON",
-        help='several runs, one after the other: [{"rate": 1, "max_requests": 100}]',
-    )
-    add(
-        "--axis",
-        choices=AXES,
-        help="what --stages and --auto-tune vary: requests per second, or requests in flight "
-        "(rate)",
-    )
-    add(
-        "--auto-tune",
-        action="store_true",
-        help="search the highest load that the server sustains within all limits",
-    )
-    add(
-        "--lower-bound",
-        type=number,
-        metavar="LOAD",
-        help="first and lowest load of --auto-tune (4)",
-    )
-    add("--upper-bound", type=number, metavar="LOAD", help="highest load of --auto-tune (8192)")
-    count("--max-points", help="runs of --auto-tune (18)")
-    add(
-        "--max-total-seconds",
-        type=number,
-        metavar="S",
-        help="seconds that --auto-tune may take (5400)",
-    )
+    for spellings, *cells in FLAGS:
+        if cells:
+            parser.add_argument(*spellings.split(), **_options(*cells))
+        else:
+            _add_limits(parser)
+    return parser
+
+
+def _options(kind: str, *cells: str) -> dict[str, Any]:
+    """Return the options of `add_argument` for a row of the table."""
+    if kind in (REFUSES, *IDLE):
+        action = {"action": "store_true"} if kind == IDLE[1] else {}
+        return {"help": argparse.SUPPRESS, **action}
+    *names, text = cells
+    options: dict[str, Any] = {"help": text}
+    if kind == "choice":
+        return options | {"choices": tuple(names[0].split(","))}
+    if kind in ACTIONS:
+        options["action"] = ACTIONS[kind]
+    if kind in TYPES:
+        options["type"] = TYPES[kind]
+    metavar = METAVARS.get(kind) or next(iter(names), None)
+    return options | ({"metavar": metavar} if metavar else {})
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
     for name, flags in LIMITS.items():
         about = f"limit of --auto-tune: highest {name.replace('_', ' ')}, ms"
         for spelling in flags:
-            add(
+            parser.add_argument(
                 spelling,
                 dest=SPELLINGS,
                 type=partial(_limit, name, spelling),
@@ -209,60 +130,6 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="MS",
                 help=about if spelling == flags[0] else argparse.SUPPRESS,
             )
-    add(
-        "--seed-increment",
-        action=argparse.BooleanOptionalAction,
-        help="give each run the next seed (yes)",
-    )
-    count("--max-requests", help="requests to send")
-    add("--max-seconds", type=number, metavar="S", help="seconds during which requests are sent")
-    count("--max-errors", help="stop sending after this many failed requests")
-    add(
-        "--max-error-rate",
-        "--max-global-error-rate",
-        type=number,
-        metavar="SHARE",
-        help="stop sending once this share of the ended requests has failed",
-    )
-    for flag, side in (("--warmup", "first"), ("--cooldown", "last")):
-        help_text = f"{side} requests that the summary leaves out: a number, or a share below 1"
-        add(flag, f"{flag}-percent", type=json_value, metavar="N|JSON", help=help_text)
-    add(
-        "--detect-saturation",
-        "--default-over-saturation",
-        action="store_true",
-        help="stop sending once requests pile up",
-    )
-    add("--output-dir", metavar="DIR", help="folder of the summary")
-    add(
-        "--outputs",
-        action="append",
-        metavar="NAME",
-        help="name of the summary; .summary_json and .dual_json become .json",
-    )
-    add("--output-path", metavar="PATH", help="path of the summary: folder and name")
-    add("--disable-console", "--disable-console-outputs", action="store_true", help="no progress")
-    add(
-        "--disable-console-interactive",
-        "--disable-progress",
-        action="store_true",
-        help="no progress bar",
-    )
-    add("--progress-url", metavar="URL", help="URL that receives the progress, by PATCH")
-    add("--progress-auth", metavar="TOKEN", help="bearer token for --progress-url")
-    add("--progress-ca-cert", metavar="FILE", help="CA certificates for --progress-url")
-    add(
-        "--progress-insecure-skip-tls-verify",
-        action="store_true",
-        help="do not verify the certificate of --progress-url",
-    )
-    for flag, aliases in WITHOUT_EFFECT.items():
-        add(flag, *aliases, help=argparse.SUPPRESS)
-    for flag in REFUSED:
-        add(flag, help=argparse.SUPPRESS)
-    for flag in SWITCHES_WITHOUT_EFFECT:
-        add(flag, action="store_true", help=argparse.SUPPRESS)
-    return parser
 
 
 def _limit(name: str, spelling: str, text: str) -> tuple[str, str, float]:
@@ -275,6 +142,21 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
     return value
+
+
+ACTIONS = {
+    "switch": "store_true",
+    "texts": "append",
+    "yes/no": argparse.BooleanOptionalAction,
+}
+TYPES = {
+    "count": integer,
+    "integer": integer,
+    "number": number,
+    "JSON": json_value,
+    "object": _object,
+}
+METAVARS = {"count": "N", "object": "JSON"}
 
 
 def read_number(value: Any, field: str) -> float:

@@ -27,19 +27,9 @@ HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning"
 VALUES = {
     arguments.name_of(flag): flag
     for flag in (
-        "--lower-bound",
-        "--upper-bound",
-        "--max-points",
-        "--max-total-seconds",
-        "--max-seconds",
-        "--max-errors",
-        *(
-            "--max-error-rate",
-            "--stages",
-            "--warmup",
-            "--cooldown",
-            *chain(*arguments.LIMITS.values()),
-        ),
+        *("--lower-bound", "--upper-bound", "--max-points", "--max-total-seconds"),
+        *("--max-seconds", "--max-errors", "--max-error-rate", "--stages", "--warmup"),
+        *("--cooldown", *chain(*arguments.LIMITS.values())),
     )
 }
 # The keys that are true or false, and the flags of both.

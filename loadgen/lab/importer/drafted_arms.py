@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadgen.errors import BadInput
 from loadgen.lab.audit.command import NO_COMMAND, ServingCommand
 from loadgen.lab.audit.engine_flags import engine_flags
 from loadgen.lab.audit.page import Page
@@ -126,12 +125,7 @@ class DraftedArms:
 
     def _normal(self, knobs: Mapping[str, Any], raw: Flags) -> object:
         """Return the normal form of a command of the baseline's engine; None: it refuses it."""
-        arm = ArmSpec(self._engine, next(iter(self.models)), knobs, raw, {})
-        try:
-            launch = self._writer.launches(arm)[0]
-        except BadInput:
-            return None
-        return launch.normal or launch.argv
+        return self._writer.normal(ArmSpec(self._engine, next(iter(self.models)), knobs, raw, {}))
 
     def _split(self) -> None:
         """Write flags of the baseline as knobs where possible: an arm can reset these."""

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -160,25 +159,11 @@ class Arms:
         for engine, page_name in self._page_names.items():
             if command.engine in ("", page_name):
                 knobs = self._study.engines[engine].knobs if shared else {}
+                env = self._study.engines[engine].env
                 for variant in [model] if model else self._study.models:
-                    arms += self._by_command.get(
-                        (engine, self._normal(engine, variant, command, knobs)), []
-                    )
+                    arm = ArmSpec(engine, variant, knobs, server_flags(command), env)
+                    arms += self._by_command.get((engine, self._engines.normal(arm)), [])
         return arms
-
-    def _normal(
-        self, engine: str, variant: str, command: ServingCommand, knobs: Mapping[str, Any]
-    ) -> object:
-        """Return the engine's normal form of a command with these knobs; None if the engine
-        refuses it.
-        """
-        flags = server_flags(command)
-        arm = ArmSpec(engine, variant, knobs, flags, self._study.engines[engine].env)
-        try:
-            launch = self._engines.launches(arm)[0]
-        except BadInput:
-            return None
-        return launch.normal or launch.argv
 
 
 def server_flags(command: ServingCommand) -> dict[str, tuple[str, ...]]:

@@ -10,8 +10,7 @@ from loadgen.checks import Check, reasons
 from loadgen.errors import BadInput
 from loadgen.lab.audit.auditor import audit_result
 from loadgen.lab.audit.files import KEYS
-from loadgen.lab.audit.finding import Finding
-from loadgen.lab.audit.kinds import KINDS
+from loadgen.lab.audit.finding import KINDS, Finding
 from loadgen.lab.audit.published import Published
 from loadgen.lab.audit.rules.rates import PARTS, counted
 from loadgen.report.result.fields import from_json_values

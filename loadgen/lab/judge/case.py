@@ -132,15 +132,6 @@ class Case:
     limit_s: float = 60.0
 
 
-CASES: dict[str, Case] = {}
-
-
-def add(case: Case) -> None:
-    """Add a case to the table."""
-    assert case.name not in CASES, case.name
-    CASES[case.name] = case
-
-
 def event(**fields: Any) -> bytes:
     """Return an event of a chat completion with all fields that its standard requires."""
     return replies.event(

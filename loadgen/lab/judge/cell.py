@@ -278,8 +278,9 @@ def attempted(
     """Run a tool once in a case; all that it prints and the server's log stay in the folder."""
     (folder / WRITTEN).mkdir(parents=True)
     log = folder / LOG
-    flags = ["--case", case.name, "--tokenizer", str(tokenizer / "tokenizer.json"), "--log"]
-    with started(SERVER, *flags, str(log)) as server:
+    flags = ["--case", case.name, "--tokenizer", str(tokenizer / "tokenizer.json")]
+    flags += ["--log", str(log), "--user", str(os.getpid())]
+    with started(SERVER, *flags) as server:
         url = server.url.replace("127.0.0.1", case.host)
         task = Task(url, MODEL, tokenizer, (folder / WRITTEN).resolve(), case.load)
         command = tools.command_line(tool, begins, task)
@@ -357,8 +358,9 @@ def disturbed(kind: Disturbance, log: Path, case: Case) -> Iterator[Callable[[in
     ended = threading.Event()
 
     def stop(group: int) -> None:
-        while not ended.wait(WATCH_S) and _came(log) < case.load.count // 2:
-            pass
+        came = 0
+        while not ended.wait(WATCH_S) and came < case.load.count // 2:
+            came = log.read_bytes().count(b'"request":')
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGSTOP)
             time.sleep(STOP_S)
@@ -375,10 +377,6 @@ def disturbed(kind: Disturbance, log: Path, case: Case) -> Iterator[Callable[[in
         for process in busy:
             process.kill()
             process.wait()
-
-
-def _came(log: Path) -> int:
-    return log.read_bytes().count(b'"request":')
 
 
 def _without_numbers(text: str) -> str:

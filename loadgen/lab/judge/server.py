@@ -181,6 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags.add_argument("--case", required=True, choices=list(CASES), metavar="NAME")
     flags.add_argument("--tokenizer", required=True, help="its tokenizer.json")
     flags.add_argument("--log", required=True, help="where all is written down")
+    flags.add_argument("--user", type=int, metavar="PID", help="process with which it ends, too")
     options = flags.parse_args(argv)
     from tokenizers import Tokenizer
 
@@ -191,7 +192,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     with Path(options.log).open("wb") as file:
         server = TruthServer(CASES[options.case], count, Log(file))
-        return server_main.run(server.connection, options.host, options.port)
+        return server_main.run(server.connection, options.host, options.port, user=options.user)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from loadgen.analysis.compare.metrics import ERROR_RATE, Meaning, Metric, percen
 from loadgen.analysis.compare.other_result import OtherResult
 from loadgen.analysis.compare.run_requests import EndedRequests, LatencyValues, RunRequests
 from loadgen.core.histogram import Histogram
-from loadgen.lab.tools import tool_result
+from loadgen.lab.tools import tool_files
 from loadgen.lab.tools.tool_result import ToolRequests, ToolResult
 from loadgen.report.result.numbers import PERCENTILE_KEY
 from loadgen.report.tool_block import VLLM_LATENCIES, vllm_block
@@ -50,7 +50,7 @@ def read(path: str) -> list[OtherResult]:
     """
     return [
         OtherResult(result.tool, partial(render, result), partial(ToolRun, result))
-        for result in tool_result.read(path)
+        for result in tool_files.read(path)
     ]
 
 

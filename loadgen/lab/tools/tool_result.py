@@ -1,10 +1,8 @@
 """ToolResult: the result of one run of another tool, and the values of its single requests."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,21 +10,11 @@ from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
 from loadgen.lab.audit.auditor import audit_result
-from loadgen.lab.audit.files import results
 from loadgen.lab.audit.published import Published
-from loadgen.lab.tools import foreign_result
-from loadgen.lab.tools.foreign_result import ForeignResult
 from loadgen.util.arrays import Floats
 
 Bools = NDArray[np.bool_]
 NEEDED = ("ttfts", "itls", "output_lens")
-VLLM = "vllm bench serve"
-VLLM_RS = "vllm-rs bench serve"
-SGLANG = "SGLang's bench_serving"
-DETAILS = {VLLM: "--save-detailed", VLLM_RS: "--save-detailed", SGLANG: "--output-details"}
-GENERATE = ("sglang", "sglang-native")  # SGLang's names of its own API
-# SGLang's keys -> vLLM's of the same meaning
-TO_VLLM = {"total_throughput": "total_token_throughput"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,59 +112,27 @@ class ToolRequests:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of one run of `vllm bench serve`, its client in Rust, SGLang's `bench_serving`,
-    or a tool whose files have other names.
+    """The result of one run of another tool.
 
     Attributes:
+        tool: The tool that wrote it.
+        flat: Its values, by the names of `vllm bench serve`; latencies in ms, of single requests
+            in s.
+        gap: What loadgen calls its ITL: icl, the gap between events; itl where it divides a gap by
+            the tokens.
+        incomparable: What of it cannot be compared, and why; empty: nothing.
+        details: Why the values of single requests are missing, after the name of the file.
         where: The path of its file, and the line if it is one of several; for messages.
         published: Its numbers, for the audit; None: the audit does not read such files.
-        foreign: What was read of a file with other names; None: it has vLLM's.
     """
 
-    where: str
-    published: Published | None
-    foreign: ForeignResult | None = None
-
-    @property
-    def tool(self) -> str:
-        """The tool that wrote it."""
-        if self.foreign is not None:
-            return self.foreign.tool
-        data = self._data
-        if "mean_e2e_latency_ms" in data:
-            return SGLANG
-        return VLLM_RS if "steady_state" in data or "max_model_len" in data else VLLM
-
-    @cached_property
-    def flat(self) -> Mapping[str, Any]:
-        """Its values, by the names of `vllm bench serve`."""
-        if self.foreign is not None:
-            return self.foreign.flat
-        names = {
-            name: TO_VLLM.get(name, name.replace("_e2e_latency_ms", "_e2el_ms"))
-            for name in self._data
-        }
-        return {name: self._data[key] for key, name in names.items()}
-
-    @property
-    def _data(self) -> Mapping[str, Any]:
-        return {} if self.published is None else self.published.data
-
-    @property
-    def details(self) -> str:
-        """Why the values of single requests are missing, after the name of the file."""
-        if self.foreign is not None:
-            return self.foreign.details
-        return f"was saved without {DETAILS[self.tool]}"
-
-    @property
-    def gap(self) -> str:
-        """What loadgen calls its ITL: icl, the gap between events; itl where it divides a gap by
-        the tokens.
-        """
-        if self.foreign is not None:
-            return self.foreign.gap
-        return "itl" if self.tool == SGLANG and self.flat.get("backend") in GENERATE else "icl"
+    tool: str
+    flat: Mapping[str, Any]
+    gap: str
+    incomparable: str
+    details: str
+    where: str = ""
+    published: Published | None = None
 
     @cached_property
     def requests(self) -> ToolRequests | None:
@@ -197,7 +153,7 @@ class ToolResult:
     @property
     def about(self) -> str:
         """Say what it is, how its latencies were measured, and what cannot be compared."""
-        not_compared = "" if self.foreign is None else f"; {self.foreign.incomparable}"
+        not_compared = f"; {self.incomparable}" if self.incomparable else ""
         return (
             f"a result of {self.tool}: latencies are as that tool measures them, from send and "
             "between chunks; there is no verdict, and nothing is known of the client's error"
@@ -218,38 +174,3 @@ class ToolResult:
         return (
             f"audit: {first.rule}: {first.says}{should}{more}: see loadgen audit {first.place.file}"
         )
-
-
-def read(path: str) -> list[ToolResult]:
-    """Read the results of another tool in a file: one JSON object, a list, or one object in each
-    line.
-
-    Returns:
-        Empty if the file holds none of a tool that is known.
-
-    Raises:
-        BadInput: The file cannot be read.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput((), f"{path}: {error.strerror}", "name a result") from error
-    except UnicodeDecodeError:
-        return []
-    try:
-        published = results(path, text)
-    except (BadInput, json.JSONDecodeError):
-        published = []
-    if foreign := foreign_result.read(path, text):
-        audited = published if len(published) == len(foreign) else [None] * len(foreign)
-        return [
-            ToolResult(path if len(foreign) == 1 else f"{path}: run {number}", *pair)
-            for number, pair in enumerate(zip(audited, foreign, strict=True), 1)
-        ]
-    if not all(result.data and "loadgen" not in result.data for result in published):
-        return []
-    alone = len(published) == 1
-    return [
-        ToolResult(path if alone else f"{path}: line {result.place.line}", result)
-        for result in published
-    ]

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from loadgen.lab.verify.course import course
-from loadgen.lab.verify.figures import figures
+from loadgen.lab.verify.figures import course, figures
 from loadgen.lab.verify.records import Line, Record, Run
 
 ROUNDING = Decimal("1e-6")  # of floats, relative

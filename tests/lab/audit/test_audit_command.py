@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.lab.audit.kinds import KINDS, link
+from loadgen.lab.audit.finding import KINDS, link
 from tests.helpers.audited_pages import PAGES, block
 from tests.helpers.console_lines import unwrapped
 from tests.helpers.source import ROOT

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 
-from loadgen.lab.audit.kinds import ORDER
+from loadgen.lab.audit.finding import ORDER
 from tests.helpers.audited_pages import PAGES
 from tests.helpers.source import ROOT
 

@@ -14,8 +14,8 @@ import pytest
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.lab.tools import tool_result
-from loadgen.lab.tools.emulate import aiperf_files, compare
+from loadgen.lab.tools import tool_files
+from loadgen.lab.tools.emulate import aiperf_files, compare, write_files
 from tests.helpers.compared_runs import kept
 from tests.helpers.counted_run import COUNT, FAILED, counted_run
 from tests.helpers.run_facts import due_at, failed, steady
@@ -108,7 +108,7 @@ def test_gaps_of_a_line_are_those_between_its_tokens(files: Any) -> None:
 def test_files_are_a_baseline_that_loadgen_reads_again(files: Any) -> None:
     path, summary, _ = files
     folder = path.parent / "new" / "artifacts"
-    (result,) = tool_result.read(str(folder / aiperf_files.SUMMARY))
+    (result,) = tool_files.read(str(folder / aiperf_files.SUMMARY))
     assert result.number("median_ttft_ms") == summary["time_to_first_token"]["p50"]
     requests = result.requests
     assert requests is not None
@@ -138,7 +138,7 @@ def test_a_request_that_the_client_ended_is_cancelled(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     records = [steady(0, n=3), failed(1, Outcome.DISCONNECTED, due=100, detail="left")]
     kept(path, records, due_at(0, 100), RunSettings(num_prompts=2).checked())
-    aiperf_files.write(str(path), str(tmp_path))
+    write_files(str(path), "aiperf", str(tmp_path))
     lines = (tmp_path / aiperf_files.REQUESTS).read_text().splitlines()
     _, line = map(json.loads, lines)
     assert line["metadata"]["was_cancelled"]

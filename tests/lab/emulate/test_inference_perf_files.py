@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.lab.tools import tool_result
+from loadgen.lab.tools import tool_files
 from tests.helpers.counted_run import COUNT, FAILED, GAP_MS, UNSENT, counted_run
 from tests.helpers.source import ROOT
 
@@ -81,7 +81,7 @@ def test_keys_and_statistics_are_those_of_a_recorded_file(folder: Path) -> None:
 
 
 def test_files_are_a_baseline_that_loadgen_reads_again(folder: Path) -> None:
-    (result,) = tool_result.read(str(folder / STAGE))
+    (result,) = tool_files.read(str(folder / STAGE))
     summary = contents(folder / SUMMARY)
     assert result.tool == "inference-perf"
     assert result.number("duration") == summary["benchmark_time_seconds"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from loadgen.engines.sim.http1 import Request
-from loadgen.lab.judge.case import CASES, Ask, Plan
-from loadgen.lab.judge.cases import CONTROL, GROUPS, chosen
+from loadgen.lab.judge.case import Ask, Plan
+from loadgen.lab.judge.cases import CASES, CONTROL, GROUPS, chosen
 from loadgen.lab.judge.truth import TOLERANCES
 from loadgen.testing.faults import Step
 

@@ -3,11 +3,15 @@ truth from the bytes that the client got.
 """
 
 import base64
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -149,21 +153,41 @@ def test_a_file_is_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"--folder: {file} is a file; name a folder, or a new one" in capsys.readouterr().err
 
 
-def test_sigterm_ends_the_server_too(folder: Path) -> None:
+@contextlib.contextmanager
+def judging(folder: Path, name: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """`loadgen judge` while its tool sleeps, and its children: the server and the tool."""
     slow = folder / "slow.py"
     slow.write_text("import time; time.sleep(60)")
-    cells = folder / "ended"
+    cells = folder / name
     command = [sys.executable, "-m", "loadgen", "judge", "--tool", str(folder / "mine.yaml")]
     command += ["--folder", str(cells), "--case", "steady", sys.executable, str(slow)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while not [*cells.glob("*/round-1/output.txt")]:
             time.sleep(0.05)
-        server = children(process.pid)
+        while len(started := children(process.pid)) < 2:
+            time.sleep(0.05)
+        yield process, started
+
+
+def test_sigterm_ends_the_server_too(folder: Path) -> None:
+    with judging(folder, "ended") as (process, started):
         process.terminate()
         _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (130, "loadgen judge: interrupted\n")
-    assert server
-    assert not [pid for pid in server if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_server_ends_with_a_command_that_is_killed(folder: Path) -> None:
+    with judging(folder, "killed") as (process, (server, tool)):
+        process.kill()
+        process.wait(timeout=30)
+        try:
+            deadline_s = time.monotonic() + 10
+            while Path(f"/proc/{server}").exists() and time.monotonic() < deadline_s:
+                time.sleep(0.05)
+            assert not Path(f"/proc/{server}").exists()
+        finally:
+            os.kill(tool, signal.SIGKILL)
 
 
 def children(pid: int) -> list[int]:

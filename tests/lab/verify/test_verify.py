@@ -9,8 +9,7 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.lab.verify import findings
-from loadgen.lab.verify.course import columns
-from loadgen.lab.verify.figures import counts
+from loadgen.lab.verify.figures import columns, counts
 from loadgen.lab.verify.records import NotVerifiable, Record, Run, read, read_result
 from tests.helpers.command_line import loadgen
 

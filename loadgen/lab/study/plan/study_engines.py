@@ -139,6 +139,14 @@ class StudyEngines:
             for share, port in zip(arm.shares, ports, strict=False)
         ]
 
+    def normal(self, arm: ArmSpec) -> object:
+        """Return the normal form of an arm's command; None if the engine refuses it."""
+        try:
+            launch = self.launches(arm)[0]
+        except BadInput:
+            return None
+        return launch.normal or launch.argv
+
 
 def identity(arm: ArmSpec, launches: Sequence[Launch]) -> str:
     """Return a hash of what is served; aliases, `=` and the order of flags do not change it.

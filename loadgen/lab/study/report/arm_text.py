@@ -18,20 +18,13 @@ from loadgen.lab.study.execute.trial import WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.lab.study.report.report_model import ReportModel
 from loadgen.lab.study.spec.study import MAX_RATE
-from loadgen.report.tool_block import VLLM_LATENCIES, vllm_block
+from loadgen.report.tool_block import SGLANG_TOTALS, VLLM_LATENCIES, VLLM_TOTALS, vllm_block
 from loadgen.util.number_format import first_of, fixed, signed
 from loadgen.util.redaction import redact_command, redact_variables
 
 MAX_PLACES = 5  # that are named of one note
 LATENCY = re.compile(r"(mean|median|std|p\d+(?:\.\d+)?)_(\w+)_ms")
-ROWS = {
-    "request_throughput": "Request throughput (req/s)",
-    "input_throughput": "Input token throughput (tok/s)",
-    "output_throughput": "Output token throughput (tok/s)",
-    "total_token_throughput": "Total token throughput (tok/s)",
-    "max_output_tokens_per_s": "Peak output token throughput (tok/s)",
-    "max_concurrent_requests": "Peak concurrent requests",
-}
+ROWS = VLLM_TOTALS | {"input_throughput": SGLANG_TOTALS["input_throughput"]}
 DIGITS = 2  # of numbers and percentages
 TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
 SCALED_METRICS = ("total_tps_per_box", MAX_RATE)  # values of the whole box
@@ -230,7 +223,7 @@ def row_name(key: str) -> str:
     if match := LATENCY.fullmatch(key):
         metric = VLLM_LATENCIES[match[2]][0] if match[2] in VLLM_LATENCIES else match[2].upper()
         return f"{match[1].capitalize()} {metric} (ms)"
-    return ROWS.get(key, key)
+    return ROWS[key][0].rstrip(":") if key in ROWS else key
 
 
 def place(run: WorkloadRun) -> str:

@@ -12,18 +12,9 @@ from loadgen.lab.tools.emulate.event_times import gaps
 from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
 from loadgen.util.arrays import Floats, Int64s
 
-REFUSALS = tool.Rule(
-    "refusals",
-    "refusals are not content for it, and the name of a tool is; loadgen counts everything with "
-    "text",
-)
-NO_USAGE = tool.Rule(
-    "untold",
-    "an answer without usage has no output tokens and no ITL; loadgen counts the tokens received",
-)
-CONTENT_SPAN = tool.Rule(
-    "content_span", "its duration ends with the last content; loadgen's with the last request"
-)
+REFUSALS = tool.rule("refusals")
+NO_USAGE = tool.rule("untold")
+CONTENT_SPAN = tool.rule("content_span")
 RULES = (
     tool.FROM_SENT,
     tool.CONNECTING,

@@ -7,7 +7,6 @@ Their numbers are those that AIPerf would have had for the recorded run, by the 
 import datetime
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from loadgen.lab.tools.emulate.recorded_run import RecordedRun
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import from_records
 from loadgen.util.arrays import Floats
-from loadgen.util.files import atomic_file, private_opener
 from loadgen.version import __version__
 
 SUMMARY, REQUESTS = "profile_export_aiperf.json", "profile_export.jsonl"
@@ -34,19 +32,11 @@ WORKER = "loadgen"  # in place of the id of one of AIPerf's processes
 Metrics = dict[str, dict[str, Any]]
 
 
-def write(path: str, folder: str) -> list[Path]:
-    """Write the files of AIPerf for a file of records.
-
-    Args:
-        path: The records.
-        folder: The folder to write into; it is made.
-
-    Returns:
-        The files.
+def contents(path: str) -> dict[str, Any]:
+    """Return what the files of AIPerf have for a file of records, by their names.
 
     Raises:
         BadInput: The records have no exact start, or no streams.
-        OSError: A file cannot be written.
     """
     file = RecordFile(path)
     if file.start_unix_ns is None:
@@ -54,14 +44,7 @@ def write(path: str, folder: str) -> list[Path]:
         raise BadInput("--as", problem, "give the records of a new run")
     export = _Export(file, file.start_unix_ns)
     summary = export.summary(str(from_records(path).verdict))
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    files = [target / SUMMARY, target / REQUESTS]
-    with atomic_file(files[0], private_opener) as out:
-        out.write(orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
-    with atomic_file(files[1], private_opener) as out:
-        out.writelines(orjson.dumps(line) + b"\n" for line in export.requests())
-    return files
+    return {SUMMARY: summary, REQUESTS: export.requests()}
 
 
 class _Export:

@@ -22,45 +22,16 @@ from loadgen.util.arrays import Floats, Int64s
 
 MERGE_S = 1e-4  # events closer than this are merged
 MIN_DURATION_S = 1e-6  # minimum duration of the last event
-EMPTY_IS_TOKEN = tool.Rule(
-    "empty_is_token",
-    'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not '
-    "count it",
-)
-IGNORES = tool.Rule(
-    "ignores",
-    "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with "
-    "reasoning only has its last token in its first chunk; loadgen counts them",
-)
-WITH_TTFT = tool.Rule(
-    "with_ttft",
-    "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the "
-    "first token",
-)
-WEIGHTED = tool.Rule(
-    "weighted", "a request counts in TPOT and ITL once per token; in loadgen's TPOT once"
-)
-STEPS = tool.Rule(
-    "steps", "its percentiles are observed values; loadgen interpolates, as numpy does"
-)
-EVENLY = tool.Rule(
-    "evenly",
-    "it keeps the first and last token of a request and spreads the others evenly between them, or "
-    "all at one instant if it saw no second; loadgen keeps the time of each event",
-)
-RECIPROCAL = tool.Rule(
-    "reciprocal",
-    "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to "
-    "what came before and after, as little as 0.05 ms; loadgen's is the busiest second",
-)
-TOKEN_SPAN = tool.Rule(
-    "token_span",
-    "its throughput divides by the time from first to last token; loadgen's by the run's",
-)
-UNTIL_CLOSED = tool.Rule(
-    "until_closed", "latency ends with the response; loadgen's E2EL with the last token"
-)
-MERGED = tool.Rule("merged", "its concurrency merges events within 0.1 ms, and leaves out failures")
+EMPTY_IS_TOKEN = tool.rule("empty_is_token")
+IGNORES = tool.rule("guidellm.ignores")
+WITH_TTFT = tool.rule("with_ttft")
+WEIGHTED = tool.rule("weighted")
+STEPS = tool.rule("steps")
+EVENLY = tool.rule("evenly")
+RECIPROCAL = tool.rule("reciprocal")
+TOKEN_SPAN = tool.rule("token_span")
+UNTIL_CLOSED = tool.rule("until_closed")
+MERGED = tool.rule("merged")
 RULES = (
     *(tool.FROM_SENT, tool.CONNECTING, IGNORES, EMPTY_IS_TOKEN, WITH_TTFT, tool.MEAN_ITL),
     *(tool.EVENT_IS_TOKEN, WEIGHTED, STEPS, EVENLY, RECIPROCAL, TOKEN_SPAN, UNTIL_CLOSED, MERGED),
@@ -322,41 +293,20 @@ def _totals(view: tool.View) -> list[tool.Row]:
     requests = _requests(view)
     completed = float(requests.included.sum())
     duration_s = requests.duration_s
-    rows = [
-        tool.Row(
-            "Successful requests:",
-            completed,
-            "completed",
-            0,
-            notes=view.notes_on_counts(requests.included),
-        )
-    ]
-    if view.run.settings.max_concurrency is not None:
-        rows.append(
-            tool.Row(
-                "Maximum request concurrency:",
-                view.run.settings.max_concurrency,
-                "max_concurrency",
-                0,
-            )
-        )
+    cap = view.run.settings.max_concurrency
     return [
-        *rows,
-        tool.Row("Benchmark duration (s):", duration_s, "duration"),
-        tool.Row("Total input tokens:", float(requests.input.sum()), "total_input_tokens", 0),
-        tool.Row("Total generated tokens:", float(requests.output.sum()), "total_output_tokens", 0),
-        tool.Row(
-            "Request throughput (req/s):",
-            completed / duration_s if duration_s else None,
-            "request_throughput",
-        ),
+        tool.vllm_row("completed", completed, view.notes_on_counts(requests.included)),
+        *([] if cap is None else [tool.vllm_row("max_concurrency", cap)]),
+        tool.vllm_row("duration", duration_s),
+        tool.vllm_row("total_input_tokens", float(requests.input.sum())),
+        tool.vllm_row("total_output_tokens", float(requests.output.sum())),
+        tool.vllm_row("request_throughput", completed / duration_s if duration_s else None),
     ]
 
 
-def _number(
-    label: str, ours: str, compute: Callable[[Requests], float | None], view: tool.View
-) -> list[tool.Row]:
-    return [tool.Row(label, compute(_requests(view)), ours)]
+def _number(key: str, view: tool.View) -> list[tool.Row]:
+    label = TOTAL if key == "total_token_throughput" else ""
+    return [tool.vllm_row(key, NUMBERS[key](_requests(view)), label=label)]
 
 
 def _latency(title: str, metric: str, unit_ms: float, view: tool.View) -> list[tool.Row]:
@@ -364,28 +314,13 @@ def _latency(title: str, metric: str, unit_ms: float, view: tool.View) -> list[t
     return view.percentile_rows(title, metric, values, (99,), unit_ms)
 
 
-NUMBERS: tuple[tuple[str, str, Callable[[Requests], float | None]], ...] = (
-    (
-        "Output token throughput (tok/s):",
-        "output_throughput",
-        lambda requests: requests.throughput(False),
-    ),
-    (
-        "Peak output token throughput (tok/s):",
-        "max_output_tokens_per_s",
-        lambda requests: requests.peak_tokens,
-    ),
-    (
-        "Peak concurrent requests:",
-        "max_concurrent_requests",
-        lambda requests: requests.peak_requests,
-    ),
-    (
-        "Total Token throughput (tok/s):",
-        "total_token_throughput",
-        lambda requests: requests.throughput(True),
-    ),
-)
+TOTAL = "Total Token throughput (tok/s):"
+NUMBERS: dict[str, Callable[[Requests], float | None]] = {
+    "output_throughput": lambda requests: requests.throughput(False),
+    "max_output_tokens_per_s": lambda requests: requests.peak_tokens,
+    "max_concurrent_requests": lambda requests: requests.peak_requests,
+    "total_token_throughput": lambda requests: requests.throughput(True),
+}
 LATENCIES = (
     partial(_latency, "Latency(s)", "e2el", 1000.0),
     *(
@@ -396,6 +331,6 @@ LATENCIES = (
 BENCHMARK_RUNNER = tool.Tool(
     "benchmark-runner on guidellm 0.5.1",
     RULES,
-    (_totals, *(partial(_number, *number) for number in NUMBERS), *LATENCIES),
+    (_totals, *(partial(_number, key) for key in NUMBERS), *LATENCIES),
     ("with its chat handler, which reads `content` and `reasoning_content`",),
 )

@@ -9,37 +9,26 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import from_records
 from loadgen.util.clock import NS_PER_S
-from loadgen.util.files import atomic_file, private_opener
 from loadgen.version import __version__
 
 SUMMARY, STAGE = "summary_lifecycle_metrics.json", "stage_0_lifecycle_metrics.json"
 PERCENTILES = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 
 
-def write(path: str, folder: str) -> list[Path]:
-    """Write the report files of inference-perf for a file of records.
-
-    Args:
-        path: The records.
-        folder: The folder to write into; it is made.
-
-    Returns:
-        The files.
+def contents(path: str) -> dict[str, Any]:
+    """Return what the files of inference-perf have for a file of records, by their names.
 
     Raises:
         BadInput: The file has no records.
-        OSError: A file cannot be written.
     """
     file = RecordFile(path)
     settings = file.header.settings
@@ -50,13 +39,7 @@ def write(path: str, folder: str) -> list[Path]:
     load = summary["load_summary"] | {"requested_rate": rate if rate < float("inf") else None}
     if settings.max_concurrency is not None:
         load["concurrency"] = settings.max_concurrency
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    files = [target / SUMMARY, target / STAGE]
-    for name, contents in zip(files, (summary, summary | {"load_summary": load}), strict=True):
-        with atomic_file(name, private_opener) as out:
-            out.write(orjson.dumps(contents, option=orjson.OPT_INDENT_2) + b"\n")
-    return files
+    return {SUMMARY: summary, STAGE: summary | {"load_summary": load}}
 
 
 def _summary(records: Sequence[Record], start_ns: int) -> dict[str, Any]:

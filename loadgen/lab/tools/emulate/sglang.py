@@ -23,15 +23,9 @@ from loadgen.report.tool_block import (
     SGLANG_TOTALS,
 )
 
-LAST_LINE = tool.Rule(
-    "last_line",
-    "its last line, usage or [DONE], ends the request; loadgen's E2EL ends with the last token",
-)
-AS_ASKED = tool.Rule(
-    "as_asked",
-    "without usage an answer counts with the requested length; loadgen counts the tokens received",
-)
-IGNORES = tool.Rule("ignores", "tool calls and refusals are not tokens for it; loadgen counts them")
+LAST_LINE = tool.rule("last_line")
+AS_ASKED = tool.rule("as_asked")
+IGNORES = tool.rule("sglang.ignores")
 RULES = (
     *(tool.FROM_SENT, tool.CONNECTING, IGNORES, LAST_LINE, AS_ASKED, tool.N_MINUS_1),
     *(tool.EVENT_IS_TOKEN, tool.SPREAD, tool.WHOLE_SECONDS, tool.TOUCHED_SECONDS),

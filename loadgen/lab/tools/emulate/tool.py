@@ -7,10 +7,13 @@ line of the tool's console, and the number of loadgen that corresponds to it.
 
 from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from loadgen.lab.tools.emulate.distribution import Distribution
 from loadgen.lab.tools.emulate.recorded_run import Bools, RecordedRun
+from loadgen.report.tool_block import VLLM_TOTALS
 from loadgen.util.arrays import Int64s
+from loadgen.util.files import table_rows
 from loadgen.util.number_format import percentile
 
 
@@ -28,6 +31,12 @@ class Rule:
 
 
 Rules = Container[Rule]
+_TEXTS = dict(table_rows(Path(__file__).with_name("rules.txt")))
+
+
+def rule(key: str) -> Rule:
+    """Return a rule of rules.txt: NAME, or TOOL.NAME where tools of one name differ."""
+    return Rule(key.rpartition(".")[2], _TEXTS[key])
 
 
 class RuleProbe:
@@ -49,69 +58,24 @@ class RuleProbe:
         return self.answers.setdefault(rule, rule in self._active)
 
 
-FROM_SENT = Rule(
-    "from_sent", "its clock starts when it sends the request, loadgen's when the request was due"
-)
-CONNECTING = Rule(
-    "connecting",
-    "its clock starts before a connection is opened; loadgen counts connecting separately (the "
-    "time is unknown, and not counted here, if the connection was open before)",
-)
-MEAN_ITL = Rule(
-    "mean_itl",
-    "ITL is the mean gap of each request, by its usage; loadgen's is over the observed gaps",
-)
-N_MINUS_1 = Rule(
-    "n_minus_1",
-    "TPOT divides by output tokens - 1; loadgen leaves out all tokens of the first event",
-)
-EVENT_IS_TOKEN = Rule(
-    "event_is_token", "an event counts as one token; loadgen counts the tokens in it"
-)
-SPREAD = Rule(
-    "spread",
-    "its peak counts the tokens of an event evenly over the gap before it, and those of the first "
-    "event as one; loadgen counts them when they arrive",
-)
-WHOLE_SECONDS = Rule(
-    "whole_seconds",
-    "its peak counts in whole seconds after the first send; loadgen takes the busiest second "
-    "wherever it begins",
-)
-TOUCHED_SECONDS = Rule(
-    "touched_seconds",
-    "requests are concurrent if they share a whole second; loadgen counts those in flight at one "
-    "moment",
-)
-FORGIVING = Rule(
-    "forgiving",
-    "a stream that ends without a finish reason, or with an error, is a success; for loadgen it "
-    "failed",
-)
-PLANNED_INPUT = Rule(
-    "planned_input", "input tokens are those of the data set; loadgen uses the server's count"
-)
-ZERO = Rule(
-    "zero",
-    "what could not be measured counts as 0; for loadgen it is n/a, and not in means and "
-    "percentiles",
-)
+FROM_SENT = rule("from_sent")
+CONNECTING = rule("connecting")
+MEAN_ITL = rule("mean_itl")
+N_MINUS_1 = rule("n_minus_1")
+EVENT_IS_TOKEN = rule("event_is_token")
+SPREAD = rule("spread")
+WHOLE_SECONDS = rule("whole_seconds")
+TOUCHED_SECONDS = rule("touched_seconds")
+FORGIVING = rule("forgiving")
+PLANNED_INPUT = rule("planned_input")
+ZERO = rule("zero")
 
 # Notes on values that cannot be computed, or that are incomplete.
-RETOKENIZED = Rule(
-    "retokenized", "n/a: it would have tokenized the text, which is not in the records"
-)
-UNPLANNED = Rule("unplanned", "n/a: the number of tokens of some prompts is unknown")
-DIGITS = Rule("digits", "loadgen's percentiles come from a histogram with three significant digits")
-ERRED = Rule(
-    "erred",
-    "events after an error inside a stream are not in the records: the error counts as the last "
-    "event",
-)
-UNKNOWN = Rule(
-    "unknown",
-    "requests that loadgen abandoned are left out: it is unknown how they would have ended",
-)
+RETOKENIZED = rule("retokenized")
+UNPLANNED = rule("unplanned")
+DIGITS = rule("digits")
+ERRED = rule("erred")
+UNKNOWN = rule("unknown")
 
 
 @dataclass(frozen=True)
@@ -230,6 +194,19 @@ class View:
             self.latency_row(f"{label} {title}:", f"{metric} {statistic}", value, unit_ms, notes)
             for label, statistic, value in statistics
         ]
+
+
+def vllm_row(key: str, value: float | None, notes: tuple[Rule, ...] = (), label: str = "") -> Row:
+    """Return a row of vLLM's block.
+
+    Args:
+        key: Its key there, which is loadgen's name of the number, too.
+        value: The value.
+        notes: Its notes.
+        label: What the tool calls it, if that is another name than vLLM's.
+    """
+    usual, form = VLLM_TOTALS[key]
+    return Row(label or usual, value, key, 2 if form else 0, notes=notes)
 
 
 Section = Callable[[View], list[Row]]

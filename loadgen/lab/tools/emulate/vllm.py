@@ -31,31 +31,12 @@ from loadgen.lab.tools.emulate.recorded_run import Bools, event_selection
 from loadgen.metrics import throughput
 from loadgen.util.arrays import Int64s
 
-IGNORES = tool.Rule(
-    "ignores",
-    "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also "
-    "in `reasoning` would be, but the records do not distinguish it); loadgen counts them",
-)
-ROLE_CHUNK = tool.Rule(
-    "role", "the chunk with the role counts as a token; loadgen does not count it"
-)
-TOKENLESS = tool.Rule(
-    "tokenless",
-    "chunks without text (the finish reason, empty ones) count as tokens; loadgen counts those of "
-    "them that ids or usage prove",
-)
-USAGE_ENDS = tool.Rule(
-    "usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token"
-)
-CLOCK_START = tool.Rule(
-    "clock_start",
-    "its duration starts before it waits for the first request; loadgen's when the first is sent",
-)
-AS_CHUNKS = tool.Rule(
-    "as_chunks",
-    "without usage an answer counts as its chunks with choices, at least as one token; loadgen "
-    "counts tokens received",
-)
+IGNORES = tool.rule("vllm.ignores")
+ROLE_CHUNK = tool.rule("role")
+TOKENLESS = tool.rule("tokenless")
+USAGE_ENDS = tool.rule("usage_ends")
+CLOCK_START = tool.rule("clock_start")
+AS_CHUNKS = tool.rule("as_chunks")
 RULES = (
     *(
         tool.FROM_SENT,
@@ -77,13 +58,7 @@ RULES = (
         tool.ZERO,
     ),
 )
-STEADY = tool.Rule(
-    "steady",
-    "its steady state lasts from the first to the last time that 95 % of the maximum concurrency "
-    "were in flight; in it chunks with choices count as tokens, also role and finish, and prompts "
-    "count as a whole if their request began in it; its TTFT and TPOT are of these requests, of "
-    "which some end after it; loadgen's window is the same, and it counts tokens alone",
-)
+STEADY = tool.rule("steady")
 RUST_PREMISES = (
     "for streams without comments, such as `: ping`: it loses all that follows one that arrives "
     "alone",
@@ -194,61 +169,38 @@ def _totals(client: Client, view: tool.View) -> list[tool.Row]:
     answers = _answers(client, view)
     completed = float(answers.completed.sum())
     count_notes = answers.notes_on_counts(answers.completed)
-    rows = [tool.Row("Successful requests:", completed, "completed", 0, notes=count_notes)]
+    rows = [tool.vllm_row("completed", completed, count_notes)]
     if client.version >= 32:
-        rows.append(tool.Row("Failed requests:", answers.failed, "failed", 0, notes=count_notes))
+        rows.append(tool.vllm_row("failed", answers.failed, count_notes))
     if settings.max_concurrency is not None:
-        rows.append(
-            tool.Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0)
-        )
+        rows.append(tool.vllm_row("max_concurrency", settings.max_concurrency))
     if math.isfinite(settings.request_rate):
-        rows.append(
-            tool.Row("Request rate configured (RPS):", settings.request_rate, "request_rate")
-        )
+        rows.append(tool.vllm_row("request_rate", settings.request_rate))
     total_in, input_notes = answers.token_sum(answers.input, tool.UNPLANNED)
     total_out, output_notes = answers.token_sum(answers.output, tool.RETOKENIZED)
     rows += [
-        tool.Row("Benchmark duration (s):", answers.duration_s, "duration"),
-        tool.Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
-        tool.Row(
-            "Total generated tokens:", total_out, "total_output_tokens", 0, notes=output_notes
-        ),
-        tool.Row(
-            "Request throughput (req/s):", answers.per_second(completed), "request_throughput"
-        ),
+        tool.vllm_row("duration", answers.duration_s),
+        tool.vllm_row("total_input_tokens", total_in, input_notes),
+        tool.vllm_row("total_output_tokens", total_out, output_notes),
+        tool.vllm_row("request_throughput", answers.per_second(completed)),
     ]
     if settings.goodput:
-        rows.append(
-            tool.Row(
-                "Request goodput (req/s):", _goodput(answers), "request_goodput", notes=output_notes
-            )
-        )
+        rows.append(tool.vllm_row("request_goodput", _goodput(answers), output_notes))
     output = answers.per_second(total_out)
-    return [
-        *rows,
-        tool.Row(
-            "Output token throughput (tok/s):", output, "output_throughput", notes=output_notes
-        ),
-    ]
+    return [*rows, tool.vllm_row("output_throughput", output, output_notes)]
 
 
 def _peaks_and_all_tokens(client: Client, view: tool.View) -> list[tool.Row]:
     answers = _answers(client, view)
-    label = (
-        "Total Token throughput (tok/s):"
-        if client.version < 32
-        else "Total token throughput (tok/s):"
-    )
+    label = "Total Token throughput (tok/s):" if client.version < 32 else ""
     total_in, input_notes = answers.token_sum(answers.input, tool.UNPLANNED)
     total_out, output_notes = answers.token_sum(answers.output, tool.RETOKENIZED)
     all_tokens = answers.per_second(total_in, total_out)
     notes = input_notes + output_notes
     return [
-        tool.Row(
-            "Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"
-        ),
-        tool.Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
-        tool.Row(label, all_tokens, "total_token_throughput", notes=notes),
+        tool.vllm_row("max_output_tokens_per_s", answers.peak_tokens),
+        tool.vllm_row("max_concurrent_requests", answers.peak_requests),
+        tool.vllm_row("total_token_throughput", all_tokens, notes, label),
     ]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.lab.tools import tool_result
-from loadgen.lab.tools.foreign_result import AIPERF_RECORDS
+from loadgen.lab.tools import tool_files
+from loadgen.lab.tools.tool_files import AIPERF_RECORDS
 from loadgen.lab.tools.tool_result import ToolResult
 from tests.helpers.source import ROOT
 
@@ -22,7 +22,7 @@ INFERENCE_PERF = RECORDED / "inference-perf" / "stage_0_lifecycle_metrics.json"
 
 
 def read(path: Path) -> ToolResult:
-    (result,) = tool_result.read(str(path))
+    (result,) = tool_files.read(str(path))
     return result
 
 
@@ -82,7 +82,7 @@ def test_guidellm_rates_and_counts_are_read(tmp_path: Path) -> None:
     saved["benchmarks"] *= 2
     path = tmp_path / "benchmarks.json"
     path.write_text(json.dumps(saved))
-    first, second = tool_result.read(str(path))
+    first, second = tool_files.read(str(path))
     assert (first.where, second.where) == (f"{path}: run 1", f"{path}: run 2")
     names = ("completed", "failed", "request_throughput", "mean_e2el_ms", "median_e2el_ms")
     assert [first.number(name) for name in names] == [97, 3, 9.5, 1500, 1250]
@@ -130,7 +130,7 @@ def test_comparison_says_what_is_not_compared(
 ) -> None:
     assert dispatch(["compare", str(baseline), str(INFERENCE_PERF), "--anyway"]) in (0, 5)
     text = " ".join(capsys.readouterr().out.split())
-    assert read(baseline).foreign is not None
+    assert read(baseline).incomparable
     assert read(baseline).about in text
     assert "TTFT p50" in text
     assert "normalized time per output token has no counterpart" in text

@@ -1,18 +1,29 @@
-"""`ForeignResult`: a result file of AIPerf, guidellm or inference-perf, by the names of
-`vllm bench serve`.
+"""The result files of other tools, by the names of `vllm bench serve`: those of vLLM's and SGLang's
+own tools, of AIPerf, guidellm and inference-perf.
 
-Only numbers that mean the same are among its values; each tool says which do not.
+Only numbers that mean the same are among the values; each tool says which do not.
 """
 
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from loadgen.errors import BadInput
+from loadgen.lab.audit import files
+from loadgen.lab.audit.published import Published
+from loadgen.lab.tools.tool_result import ToolResult
 
 Flat = dict[str, Any]
+VLLM = "vllm bench serve"
+VLLM_RS = "vllm-rs bench serve"
+SGLANG = "SGLang's bench_serving"
+DETAILS = {VLLM: "--save-detailed", VLLM_RS: "--save-detailed", SGLANG: "--output-details"}
+GENERATE = ("sglang", "sglang-native")  # SGLang's names of its own API
+# SGLang's keys -> vLLM's of the same meaning
+TO_VLLM = {"total_throughput": "total_token_throughput"}
 AIPERF_RECORDS = "profile_export.jsonl"  # beside profile_export_aiperf.json
 PERCENTILES = ("p90", "p95", "p99")
 MS = {"ms": 1.0, "s": 1e3, "sec": 1e3, "us": 1e-3, "ns": 1e-6}
@@ -52,31 +63,55 @@ PERF_RATES = {
 }
 
 
-class ForeignResult(Struct, frozen=True):
-    """A result of another tool.
+def read(path: str) -> list[ToolResult]:
+    """Read the results of another tool in a file: one JSON object, a list, or one object in each
+    line.
 
-    Attributes:
-        tool: The tool.
-        flat: Its values, by vLLM's names; latencies in ms, of single requests in s.
-        gap: What loadgen calls the latency under the name ITL: icl or itl.
-        incomparable: What of it cannot be compared, and why.
-        details: Why the values of single requests are missing, after "the file ".
+    Returns:
+        Empty if the file holds none of a tool that is known.
+
+    Raises:
+        BadInput: The file cannot be read.
     """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput((), f"{path}: {error.strerror}", "name a result") from error
+    except UnicodeDecodeError:
+        return []
+    numbers: list[Published] | list[None]
+    try:
+        published = files.results(path, text)
+    except (BadInput, json.JSONDecodeError):
+        published = []
+    if foreign := _foreign(path, text):
+        numbers = published if len(published) == len(foreign) else [None] * len(foreign)
+        places = [f"{path}: run {number}" for number in range(1, len(foreign) + 1)]
+    elif all(result.data and "loadgen" not in result.data for result in published):
+        foreign, numbers = [_script(result.data) for result in published], [*published]
+        places = [f"{path}: line {result.place.line}" for result in published]
+    else:
+        return []
+    return [
+        replace(result, where=path if len(foreign) == 1 else place, published=number)
+        for result, place, number in zip(foreign, places, numbers, strict=True)
+    ]
 
-    tool: str
-    flat: Flat
-    gap: str
-    incomparable: str
-    details: str
+
+def _script(data: Mapping[str, Any]) -> ToolResult:
+    """Read a result of `vllm bench serve`, its client in Rust, or SGLang's `bench_serving`."""
+    if "mean_e2e_latency_ms" in data:
+        tool = SGLANG
+    else:
+        tool = VLLM_RS if "steady_state" in data or "max_model_len" in data else VLLM
+    names = {name: TO_VLLM.get(name, name.replace("_e2e_latency_ms", "_e2el_ms")) for name in data}
+    flat = {name: data[key] for key, name in names.items()}
+    gap = "itl" if tool == SGLANG and flat.get("backend") in GENERATE else "icl"
+    return ToolResult(tool, flat, gap, "", f"was saved without {DETAILS[tool]}")
 
 
-def read(path: str, text: str) -> list[ForeignResult]:
-    """Read the results in the text of a file; empty if it is of no tool that is known.
-
-    Args:
-        path: The file.
-        text: Its text.
-    """
+def _foreign(path: str, text: str) -> list[ToolResult]:
+    """Read the results of a tool whose files have other names; empty if it is none."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +127,7 @@ def read(path: str, text: str) -> list[ForeignResult]:
     return []
 
 
-def _aiperf(data: Flat, records: Path) -> ForeignResult:
+def _aiperf(data: Flat, records: Path) -> ToolResult:
     flat: Flat = {}
     for name, latency in AIPERF_LATENCIES.items():
         part = _part(data, name)
@@ -102,7 +137,7 @@ def _aiperf(data: Flat, records: Path) -> ForeignResult:
         if (value := _number(_part(data, name).get("avg"))) is not None:
             flat[key] = value
     version = data.get("aiperf_version")
-    return ForeignResult(
+    return ToolResult(
         f"AIPerf {version}",
         flat | {"failed": flat.get("failed", 0)} | _aiperf_requests(records),
         "icl",
@@ -141,7 +176,7 @@ def _aiperf_requests(path: Path) -> Flat:
     }
 
 
-def _guidellm(run: Flat) -> ForeignResult:
+def _guidellm(run: Flat) -> ToolResult:
     metrics = _part(run, "metrics")
     flat: Flat = {}
     for name, (latency, scale) in GUIDELLM_LATENCIES.items():
@@ -154,7 +189,7 @@ def _guidellm(run: Flat) -> ForeignResult:
         counts["completed"] = _of_successful(metrics, "time_to_first_token_ms").get("count")
     rates = {key: _of_successful(metrics, name).get("mean") for name, key in GUIDELLM_RATES.items()}
     values = counts | rates | {"duration": run.get("duration")}
-    return ForeignResult(
+    return ToolResult(
         "guidellm",
         flat | {name: value for name, value in values.items() if _number(value) is not None},
         "itl",
@@ -172,7 +207,7 @@ def _of_successful(metrics: Flat, name: str) -> Flat:
     return mean | {"median": percentiles.get("p50")} | percentiles | part
 
 
-def _inference_perf(data: Flat) -> ForeignResult:
+def _inference_perf(data: Flat) -> ToolResult:
     latencies = _part(data, "successes", "latency")
     flat: Flat = {}
     for name, latency in PERF_LATENCIES.items():
@@ -187,7 +222,7 @@ def _inference_perf(data: Flat) -> ForeignResult:
         "total_output_tokens": _part(data, "successes", "output_tokens").get("total"),
         **{key: rates.get(name) for name, key in PERF_RATES.items()},
     }
-    return ForeignResult(
+    return ToolResult(
         "inference-perf",
         flat | {name: value for name, value in values.items() if _number(value) is not None},
         "icl",
