@@ -258,7 +258,7 @@ def _search_parts(series: Series) -> Iterator[Part]:
             yield _next_level(series), Colour.NONE
         case "floor":
             yield meets, Colour.GREEN
-            yield f"{_next_level(series)}, and the search ended there", Colour.NONE
+            yield _above_floor(series, answer), Colour.NONE
         case "none":
             yield f"no {AXIS_NAMES[over]} met {limits}", Colour.RED
             if answer.fails:
@@ -295,11 +295,31 @@ def _supported_text(series: Series, answer: Found) -> str:
     return f"{missed} in disturbed runs alone: undisturbed ones show {above}"
 
 
+def _above_floor(series: Series, answer: Found) -> str:
+    """Say what the levels above the highest that met the SLO have shown, where a search ended
+    without its edge.
+    """
+    above = [row for row in rows(series) if row.level > (answer.level or 0.0)]
+    if not above:
+        return f"no higher {series.over} was tried"
+    if answer.fails:
+        return f"{_next_level(series)}, and the search ended before it had found the limit"
+    shown = ", ".join(f"{level_text(row.level)} {_shown_text(series, row)}" for row in above)
+    return f"no higher {series.over} is known to miss it: {shown}"
+
+
+def _shown_text(series: Series, row: Row) -> str:
+    if row.judged.doubted:
+        return f"{_miss_text(series, row.level)} in disturbed runs alone"
+    if not row.judged.runs:
+        return f"shows nothing ({row.judged.why or 'no run counts'})"
+    return _miss_text(series, row.level)
+
+
 def _next_level(series: Series) -> str:
     answer = series.found
     assert answer is not None
-    if not answer.fails:
-        return f"nothing failed up to {level_text(answer.level or 0)}"
+    assert answer.fails
     return f"{level_text(answer.fails)} {_miss_text(series, answer.fails)}"
 
 

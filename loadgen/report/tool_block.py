@@ -85,8 +85,8 @@ SGLANG_MAX_ITL = "Max ITL (ms):"
 
 def note(result: RunResult) -> str:
     """Say why the block differs from loadgen's own figures."""
-    latencies = "" if result.latency_from == "sent" else "from the actual send, "
-    return f"Block: {latencies}rates over the whole run."
+    clock = "is" if result.latency_from == "sent" else "counts from the actual send,"
+    return f"The block {clock} over the whole run."
 
 
 def tool_block(result: RunResult) -> Code:
