@@ -11,7 +11,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.sections import groups, latencies, legend, next_step, outcomes, verdict
 from loadgen.report.summary_line import answer
-from loadgen.report.tool_block import note, tool_block
+from loadgen.report.tool_block import tool_block
 from loadgen.util.terminal_text import PLAIN, Screen
 
 # The answer; with the latencies and what failed; with the block of vLLM or SGLang, too; all.
@@ -33,8 +33,10 @@ def render(
     if form == "line":
         return f"{terminal_writer.join_parts(answer(result).parts, screen)}\n"
     blocks = tuple(_full(result) if form == "full" else _short(result, form))
-    has_block = form != "brief" and result.numbers.completed
-    about = " ".join([load_line.full_text(result), *([note(result)] if has_block else [])])
+    about = load_line.full_text(result)
+    if form != "brief" and result.numbers.completed:
+        clock = "is" if result.latency_from == "sent" else "counts from the actual send,"
+        about += f" The block {clock} over the whole run."
     document = Document(load_line.title(result), blocks, (answer(result),), about)
     return terminal_writer.report(document, screen, saved)
 

@@ -318,25 +318,16 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             raise ValueError(str(error)) from error
 
 
-def _window(run: RunData) -> dict[str, float]:
-    """Return from when until when requests were under way, s since 1970, if that is known."""
-    snapshot = run.snapshot
-    was_sent = snapshot.sent >= 0
-    clocks = (worker.start_unix_ns for worker in run.trailer.workers)
-    start_unix_ns = next((start_ns for start_ns in clocks if start_ns is not None), None)
-    if start_unix_ns is None or not was_sent.any():
-        return {}
-    start_s = (start_unix_ns + int(snapshot.sent[was_sent].min())) / NS_PER_S
-    return {
-        "benchmark_start_time_unix": start_s,
-        "benchmark_end_time_unix": start_s + wall_ns(snapshot) / NS_PER_S,
-    }
-
-
 def _of_some_runs(run: RunData) -> dict[str, Any]:
     """Compute what only some runs have: times since 1970, a ramp, probes, speculative decoding."""
-    fields: dict[str, Any] = _window(run)
-    settings = run.settings
+    settings, snapshot = run.settings, run.snapshot
+    fields = dict[str, Any]()
+    sent = snapshot.sent[snapshot.sent >= 0]
+    clocks = [worker.start_unix_ns for worker in run.trailer.workers if worker.start_unix_ns]
+    if clocks and len(sent):
+        start_s = (clocks[0] + int(sent.min())) / NS_PER_S
+        end_s = start_s + wall_ns(snapshot) / NS_PER_S
+        fields |= {"benchmark_start_time_unix": start_s, "benchmark_end_time_unix": end_s}
     if settings.ramp_up_strategy is not None:
         fields |= {name: getattr(settings, name) for name in RAMP}
         fields["rps_change_events"] = rate_changes(run)

@@ -2,7 +2,7 @@
 of sessions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from loadgen.util.number_format import UNKNOWN, duration, fixed, in_table, perce
 
 MAX_TURNS = 20  # rows of a short report
 Part = Target | ClassResult | RequestGroup
+Remarks = Callable[[RunResult], Iterable[str]]
 # The columns of a table: the heading of each, its field, and how it is written.
 COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "share": ("share", partial(percent, digits=1)),
@@ -41,16 +42,16 @@ def blocks(result: RunResult, most_turns: int | None = None) -> Iterator[Block]:
     classes = [(part.name, part) for part in result.classes]
     phases = [(phase.load, phase) for phase in result.phases]
     turns = [(str(turn.turn), turn) for turn in result.turns[:most_turns]]
-    tables: tuple[tuple[str, str, Sequence[tuple[str, Part]], Iterator[str]], ...] = (
-        ("Targets", "target", targets, _balance(result)),
-        ("Classes", "class", classes, iter(())),
-        ("Phases of the load", "phase", phases, _recoveries(result)),
-        ("Turns of sessions", "turn", turns, _sessions(result, len(turns))),
+    tables: tuple[tuple[str, str, Sequence[tuple[str, Part]], Remarks], ...] = (
+        ("Targets", "target", targets, _balance),
+        ("Classes", "class", classes, lambda result: ()),
+        ("Phases of the load", "phase", phases, _recoveries),
+        ("Turns of sessions", "turn", turns, partial(_sessions, turns=len(turns))),
     )
     for title, head, parts, about in tables:
         if parts:
             title = f"{title}; latencies are p50 / p99 in ms from {CLOCKS[result.latency_from]}"
-            items = Items.of(about)
+            items = Items.of(about(result))
             table = _table(head, parts, result)
             yield Note.fold(title, table, *([items] if items.items else ()))
 
