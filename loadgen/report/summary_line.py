@@ -30,7 +30,7 @@ from loadgen.report.sections.latencies import (
     large_client_errors,
     request_count,
 )
-from loadgen.util.number_format import latency_unit, plural, rounded_up, three_digits
+from loadgen.util.number_format import in_one_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import printable
 
 # The latencies of the line.
@@ -145,11 +145,9 @@ def _figure_texts(result: RunResult) -> Iterator[str]:
         if not distribution.count:
             continue
         values = [distribution[column] for column in shown]
-        size, unit = latency_unit(*values)
         texts = [
-            f"{column} {INEXACT if large_client_errors(name, result, (column,)) else ''}"
-            f"{three_digits(None if ms is None else ms / size, unit)}"
-            for column, ms in zip(shown, values, strict=True)
+            f"{column} {INEXACT if large_client_errors(name, result, (column,)) else ''}{text}"
+            for column, text in zip(shown, in_one_unit(*values), strict=True)
         ]
         yield f"{metric.upper()} {', '.join(texts)}"
 
