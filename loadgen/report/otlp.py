@@ -51,6 +51,17 @@ FIRST_S = (
     *(0.75, 1.0, 2.5, 5.0, 7.5, 10.0),
 )
 TOKENS = tuple(4.0**power for power in range(14))
+DURATION = "gen_ai.client.operation.duration"
+FIRST = "gen_ai.client.operation.time_to_first_chunk"
+USAGE, LAG, TTFT_DUE = "gen_ai.client.token.usage", "loadgen.lag", "loadgen.ttft_due"
+# The metrics: the unit of each, and the boundaries of its buckets.
+METRICS = {
+    DURATION: ("s", DURATION_S),
+    LAG: ("s", FIRST_S),
+    FIRST: ("s", FIRST_S),
+    TTFT_DUE: ("s", FIRST_S),
+    USAGE: ("{token}", TOKENS),
+}
 MODEL, OPERATION, ERROR = "gen_ai.request.model", "gen_ai.operation.name", "error.type"
 Value = str | int | float
 Message = dict[str, Any]
@@ -140,7 +151,7 @@ class _Run:
             "loadgen.verdict": verdict,
             "loadgen.date": file.header.date,
         }
-        self._histograms = dict[str, _Histogram]()
+        self._histograms: dict[str, dict[object, _Histogram]] = {name: {} for name in METRICS}
 
     def spans(self) -> Iterator[Message]:
         """Yield a span for each request that was sent, and count it in the metrics."""
@@ -152,7 +163,11 @@ class _Run:
             end = max(record.sent, record.closed, record.last_token)
             is_ok = record.outcome is Outcome.OK
             self._end_ns = max(self._end_ns, end + self._to_unix_ns)
-            self._count(record, end)
+            for name, facts, value in self._values(record, end):
+                parts = self._histograms[name]
+                if (key := (*facts.items(),)) not in parts:
+                    parts[key] = _Histogram(METRICS[name][1], self._common | facts)
+                parts[key].add(value)
             moments = ("first_byte", "first_token", "last_token")
             yield {
                 "trace_id": bytes.fromhex(ids.trace_id),
@@ -175,20 +190,15 @@ class _Run:
 
     def metrics(self) -> list[Message]:
         """Return the histograms of the requests whose spans were made."""
-        by_name = dict[str, list[_Histogram]]()
-        for histogram in self._histograms.values():
-            by_name.setdefault(histogram.name, []).append(histogram)
-        return [
-            {
-                "name": name,
-                "unit": parts[0].unit,
-                "histogram": {
-                    "aggregation_temporality": "AGGREGATION_TEMPORALITY_CUMULATIVE",
-                    "data_points": [part.point(self._start_ns, self._end_ns) for part in parts],
-                },
-            }
-            for name, parts in by_name.items()
-        ]
+        kind = {"aggregation_temporality": "AGGREGATION_TEMPORALITY_CUMULATIVE"}
+        made = list[Message]()
+        for name, parts in self._histograms.items():
+            points = [part.point(self._start_ns, self._end_ns) for part in parts.values()]
+            histogram = kind | {"data_points": points}
+            made += (
+                [{"name": name, "unit": METRICS[name][0], "histogram": histogram}] if points else []
+            )
+        return made
 
     def _facts(self, record: Record) -> dict[str, Value | None]:
         failed = record.outcome is not None and record.outcome is not Outcome.OK
@@ -206,56 +216,30 @@ class _Run:
             "loadgen.lag_ms": to_ms(record.lag_ns),
         }
 
-    def _count(self, record: Record, end_ns: int) -> None:
-        common = self._common
+    def _values(self, record: Record, end_ns: int) -> Iterator[tuple[str, dict[str, str], float]]:
+        """Yield what a request adds to the metrics: the name, further attributes, the value."""
         is_ok = record.outcome is Outcome.OK
         outcome = {} if is_ok else {ERROR: str(record.outcome)}
-        add = self._add
-        duration = "gen_ai.client.operation.duration"
-        add(duration, "s", DURATION_S, common | outcome, (end_ns - record.sent) / NS_PER_S)
+        yield DURATION, outcome, (end_ns - record.sent) / NS_PER_S
         if record.lag_ns is not None:
-            add("loadgen.lag", "s", FIRST_S, common, record.lag_ns / NS_PER_S)
-        if not is_ok:
-            return
-        if record.first_token:
-            first = "gen_ai.client.operation.time_to_first_chunk"
-            add(first, "s", FIRST_S, common, (record.first_token - record.sent) / NS_PER_S)
-            add(
-                "loadgen.ttft_due",
-                "s",
-                FIRST_S,
-                common,
-                (record.first_token - record.due) / NS_PER_S,
-            )
-        counts = (("input", record.prompt_tokens), ("output", record.completion_tokens))
-        for kind, count in counts:
-            if count >= 0:
-                usage = common | {"gen_ai.token.type": kind}
-                add("gen_ai.client.token.usage", "{token}", TOKENS, usage, count)
-
-    def _add(
-        self, name: str, unit: str, bounds: tuple[float, ...], facts: dict[str, str], value: float
-    ) -> None:
-        key = f"{name} {sorted(facts.items())}"
-        if key not in self._histograms:
-            self._histograms[key] = _Histogram(name, unit, bounds, facts)
-        self._histograms[key].add(value)
+            yield LAG, {}, record.lag_ns / NS_PER_S
+        if is_ok and record.first_token:
+            yield FIRST, {}, (record.first_token - record.sent) / NS_PER_S
+            yield TTFT_DUE, {}, (record.first_token - record.due) / NS_PER_S
+        for kind, count in (("input", record.prompt_tokens), ("output", record.completion_tokens)):
+            if is_ok and count >= 0:
+                yield USAGE, {"gen_ai.token.type": kind}, count
 
 
 class _Histogram:
     """The values of a metric with the same attributes, in buckets.
 
     Args:
-        name: The metric.
-        unit: Its unit.
         bounds: The upper boundaries of its buckets; values above are in one more.
         facts: The attributes.
     """
 
-    def __init__(
-        self, name: str, unit: str, bounds: tuple[float, ...], facts: dict[str, str]
-    ) -> None:
-        self.name, self.unit = name, unit
+    def __init__(self, bounds: tuple[float, ...], facts: dict[str, str]) -> None:
         self._bounds, self._facts = bounds, facts
         self._counts = Counter[int]()
         self._sum, self._least, self._most = 0.0, float("inf"), float("-inf")
