@@ -181,8 +181,13 @@ def _statements(
 def _ranked(
     word: Word, lead: str, changes: Sequence[Finding], colour: Colour
 ) -> Iterator[_Statement]:
-    """State the largest change of each direction, then the others."""
-    ranked = sorted(changes, key=lambda finding: -round(abs(finding.row.change or 0.0), 2))
+    """State the largest change of each direction, then the others; what the server reports comes
+    after what was measured.
+    """
+    ranked = sorted(
+        changes,
+        key=lambda each: (each.row.metric.from_server, -round(abs(each.row.change or 0.0), 2)),
+    )
     main = [
         next(finding for finding in ranked if finding.is_worse is is_worse)
         for is_worse in {finding.is_worse for finding in ranked}

@@ -8,7 +8,7 @@ from loadgen.analysis.compare.answer import Change, Word, change_of
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.side import Side
 from loadgen.document import Colour
-from tests.helpers.compared_runs import FEW, recorded, saved, starts, unanswered
+from tests.helpers.compared_runs import FEW, recorded, saved, server, starts, unanswered
 
 NO_INTERVALS = "no intervals: this may be chance"
 
@@ -34,6 +34,26 @@ def test_word_and_what_is_sure_come_first() -> None:
         "95% intervals from 3 runs of each": Colour.NONE,
         "all VALID": Colour.GREEN,
     }
+
+
+def test_the_largest_measured_change_is_the_main_number_and_that_of_the_server_follows() -> None:
+    def side(folder: str, ttft_ms: float, server_ms: float) -> str:
+        for number, factor in enumerate((1.0, 1.01, 0.99)):
+            unknown = {"p50": None, "p99": None}
+            theirs = {"count": 20.0, "mean": factor * server_ms} | unknown
+            ttft = {"server": theirs, "ours": {"count": 20, "mean": factor * ttft_ms} | unknown}
+            reported = server(0) | {"ttft_ms": ttft}
+            path = Path(folder) / f"{number}.json"
+            path.parent.mkdir(exist_ok=True)
+            saved(path, ttft=factor * ttft_ms, server=reported)
+        return folder
+
+    first, second, *_ = (
+        text for text, _ in answered(side("a", 20, 10), side("b", 10, 1)).answer.parts
+    )
+    assert first.startswith('"new" is FASTER: TTFT p50 -50')
+    assert second.startswith("also faster: ")
+    assert "Server: TTFT mean -90" in second
 
 
 def test_anything_worse_is_red() -> None:
