@@ -5,6 +5,7 @@ from itertools import chain, islice
 from typing import Literal
 
 from loadgen.checks import PAST_THE_END
+from loadgen.config import slo
 from loadgen.document import Block, Cell, Document, Items, Line, Paragraph, line, terminal_writer
 from loadgen.report import load_line, run_state
 from loadgen.report.result import RunResult
@@ -72,7 +73,10 @@ def _short(result: RunResult, form: Form) -> Iterator[Block]:
         return
     if run_state.state_of(result) is not run_state.State.OK:
         yield from _items(_why_failed(result))
-    named = list(latencies.main(result))
+    titles = {
+        slo.distribution(of, result.latency_from): latencies.MAIN[of] for of in latencies.MAIN
+    }
+    named = [(name, titles[name]) for name, _ in latencies.distributions(result) if name in titles]
     if form == "brief":  # the headers of the block say it, too
         yield Paragraph.of(legend({name.partition("_")[0] for name, _ in named}))
     else:
