@@ -67,7 +67,7 @@ REPORT_LIES = (
     Mutant(
         "name a knee of three requests a level",
         (Edit("loadgen/report/series.py", "MIN_FOR_KNEE = 100", "MIN_FOR_KNEE = 3"),),
-        Test("tests/report/test_series.py::TestKnee::test_a_level_of_few_requests_leaves_it_open"),
+        Test("tests/report/test_series_answer.py::TestKnee::test_a_level_of_few_requests_leaves_it_open"),
     ),
     Mutant(
         "let an SLO on a percentile of too few requests pass",
@@ -152,7 +152,7 @@ REPORT_LIES = (
             ),
         ),
         Test(
-            "tests/report/test_series.py::"
+            "tests/report/test_series_answer.py::"
             "test_a_sweep_is_no_limit_where_its_highest_level_was_overloaded"
         ),
     ),

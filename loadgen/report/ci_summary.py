@@ -4,9 +4,10 @@ shows below a cell.
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from loadgen.document import (
     Block,
-    Document,
     Heading,
     Items,
     Note,
@@ -21,7 +22,7 @@ from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run
 from loadgen.report.sections import latencies, verdict
-from loadgen.report.summary_line import answer, summary_line
+from loadgen.report.summary_line import summary_line
 from loadgen.util.number_format import four_digits, in_table, three_digits
 
 STATES = {
@@ -37,18 +38,18 @@ def markdown(result: RunResult | Series) -> str:
     """
     if isinstance(result, Series):
         return page_writer.github(run_page.document([result]))
-    label = result.provenance.settings.label
-    title = load_line.title(result)
-    title = f"{label}: {title}" if label else title
-    blocks = [*_warnings(result), *gate_blocks(gate.demands(result))]
+    blocks: list[Block] = [Note("warning", banner, ()) for banner in verdict.banners(result)]
+    blocks += gate_blocks(gate.demands(result))
     blocks += [Heading(2, "Figures"), *figures(result)]
     if result.failed_checks:
         blocks += [
             Heading(2, "Checks that failed"),
             Items(tuple(verdict.failed(result))),
         ]
-    about, origin = load_line.full_text(result), run.origin(result)
-    return page_writer.github(Document(title, tuple(blocks), (answer(result),), about, origin))
+    document = run.document(result, blocks)
+    if label := result.provenance.settings.label:
+        document = replace(document, title=f"{label}: {document.title}")
+    return page_writer.github(document)
 
 
 def suite(result: RunResult) -> gate.Suite:
@@ -77,12 +78,6 @@ def gate_blocks(demands: Sequence[gate.Demand]) -> Iterator[Block]:
         (STATES[demand.met], Span(demand.name, Tone.CODE), demand.finding) for demand in demands
     )
     yield Table.of(("", "Demand", "Found"), rows)
-
-
-def _warnings(result: RunResult) -> Iterator[Block]:
-    """Write the banners of a run."""
-    for banner in verdict.banners(result):
-        yield Note("warning", banner, ())
 
 
 def figures(result: RunResult) -> Iterator[Block]:
@@ -123,9 +118,8 @@ def notebook_html(result: RunResult) -> str:
     """Write the answer, the figures and the failed checks of a run as HTML without a style of
     its own.
     """
-    blocks = [*_warnings(result), *figures(result)]
+    blocks: list[Block] = [Note("warning", banner, ()) for banner in verdict.banners(result)]
+    blocks += figures(result)
     if result.failed_checks:
         blocks.append(Items(tuple(verdict.failed(result))))
-    return page_writer.fragment(
-        Document("", tuple(blocks), (answer(result),), load_line.full_text(result))
-    )
+    return page_writer.fragment(run.document(result, blocks))

@@ -5,13 +5,14 @@ from itertools import chain, islice
 from typing import Literal
 
 from loadgen.checks import PAST_THE_END
+from loadgen.config import slo
 from loadgen.document import Block, Cell, Document, Items, Line, Paragraph, line, terminal_writer
 from loadgen.report import load_line, run_state
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.sections import groups, latencies, legend, next_step, outcomes, verdict
 from loadgen.report.summary_line import answer
-from loadgen.report.tool_block import note, tool_block
+from loadgen.report.tool_block import tool_block
 from loadgen.util.terminal_text import PLAIN, Screen
 
 # The answer; with the latencies and what failed; with the block of vLLM or SGLang, too; all.
@@ -33,8 +34,10 @@ def render(
     if form == "line":
         return f"{terminal_writer.join_parts(answer(result).parts, screen)}\n"
     blocks = tuple(_full(result) if form == "full" else _short(result, form))
-    has_block = form != "brief" and result.numbers.completed
-    about = " ".join([load_line.full_text(result), *([note(result)] if has_block else [])])
+    about = load_line.full_text(result)
+    if form != "brief" and result.numbers.completed:
+        clock = "is" if result.latency_from == "sent" else "counts from the actual send,"
+        about += f" The block {clock} over the whole run."
     document = Document(load_line.title(result), blocks, (answer(result),), about)
     return terminal_writer.report(document, screen, saved)
 
@@ -70,7 +73,10 @@ def _short(result: RunResult, form: Form) -> Iterator[Block]:
         return
     if run_state.state_of(result) is not run_state.State.OK:
         yield from _items(_why_failed(result))
-    named = list(latencies.main(result))
+    titles = {
+        slo.distribution(of, result.latency_from): latencies.MAIN[of] for of in latencies.MAIN
+    }
+    named = [(name, titles[name]) for name, _ in latencies.distributions(result) if name in titles]
     if form == "brief":  # the headers of the block say it, too
         yield Paragraph.of(legend({name.partition("_")[0] for name, _ in named}))
     else:

@@ -50,6 +50,11 @@ def full_text(result: RunResult) -> str:
     data_set = f"{next(iter(names), settings.dataset_name)} data set"
     due_s = result.provenance.schedule.duration_s
     run_s = result.numbers.duration
+    arrivals = f"{spacing(result.numbers.burstiness)} arrivals at {pace(settings)}"
+    if settings.keeps_trace_times:
+        arrivals = "arrivals of the trace"
+    elif result.numbers.request_rate == "inf" and not settings.rate_changes:
+        arrivals = pace(settings)
     says_sending = 0 < due_s < MAX_SENDING_SHARE * run_s and not result.partial
     parts = [
         _requests(result),
@@ -57,7 +62,7 @@ def full_text(result: RunResult) -> str:
         f"data sets {', '.join(names)}" if len(names) > 1 else data_set,
         f"{images / prompts['requests']:.1f} images each" if images else "",
         _classes(result),
-        _arrivals(result),
+        arrivals,
         cap(settings),
         f"sent over {duration(due_s)}" if says_sending else "",
         f"duration {duration(run_s)}",
@@ -174,16 +179,6 @@ def _phases(profile: LoadProfile | None, unit: str) -> str:
     low = min(min(phase.first, phase.last) for phase in profile.phases)
     high = max(max(phase.first, phase.last) for phase in profile.phases)
     return f"{low:g} to {high:g} {unit} in {len(profile.phases)} phases"
-
-
-def _arrivals(result: RunResult) -> str:
-    settings = result.provenance.settings
-    numbers = result.numbers
-    if settings.keeps_trace_times:
-        return "arrivals of the trace"
-    if numbers.request_rate == "inf" and not settings.rate_changes:
-        return pace(settings)
-    return f"{spacing(numbers.burstiness)} arrivals at {pace(settings)}"
 
 
 def cap(settings: RunSettings) -> str:

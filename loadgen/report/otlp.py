@@ -2,17 +2,19 @@
 takes.
 
 Names of attributes and metrics are those of the semantic conventions for generative AI, where these
-have one (https://opentelemetry.io/docs/specs/semconv/gen-ai/); others begin with `loadgen.`.
+have one (https://opentelemetry.io/docs/specs/semconv/gen-ai/); others begin with `loadgen.`. The
+messages of the protocol are dicts of their fields until they are sent.
 """
 
 import os
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
@@ -29,39 +31,40 @@ from loadgen.util.trace_context import trace_ids
 from loadgen.version import __version__
 from loadgen.workload import endpoints
 
-if TYPE_CHECKING:
-    from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-
 FLAG, PACKAGE = "--otlp", "opentelemetry-proto"
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"  # NAME=VALUE,..., percent-encoded, as all exporters read it
 HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*([ -~]*)")  # RFC 9110, section 5.1
 PATH = "/v1/"  # and the kind of what is sent, after the URL of a collector
-KINDS = {"traces": "rejected_spans", "metrics": "rejected_data_points"}
+# What is sent: its name in the path, in the protocol, and where an answer counts what was rejected.
+KINDS = {
+    "traces": ("trace", "spans", "rejected_spans"),
+    "metrics": ("metrics", "metrics", "rejected_data_points"),
+}
 SPANS_AT_ONCE = 512
 # Boundaries of buckets that the conventions advise.
 DURATION_S = (
-    0.01,
-    0.02,
-    0.04,
-    0.08,
-    0.16,
-    0.32,
-    0.64,
-    1.28,
-    2.56,
-    5.12,
-    10.24,
-    20.48,
-    40.96,
-    81.92,
+    *(0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64),
+    *(1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92),
 )
 FIRST_S = (
     *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5),
     *(0.75, 1.0, 2.5, 5.0, 7.5, 10.0),
 )
 TOKENS = tuple(4.0**power for power in range(14))
+DURATION = "gen_ai.client.operation.duration"
+FIRST = "gen_ai.client.operation.time_to_first_chunk"
+USAGE, LAG, TTFT_DUE = "gen_ai.client.token.usage", "loadgen.lag", "loadgen.ttft_due"
+# The metrics: the unit of each, and the boundaries of its buckets.
+METRICS = {
+    DURATION: ("s", DURATION_S),
+    LAG: ("s", FIRST_S),
+    FIRST: ("s", FIRST_S),
+    TTFT_DUE: ("s", FIRST_S),
+    USAGE: ("{token}", TOKENS),
+}
 MODEL, OPERATION, ERROR = "gen_ai.request.model", "gen_ai.operation.name", "error.type"
 Value = str | int | float
+Message = dict[str, Any]
 
 
 class Exported(Struct, frozen=True):
@@ -102,15 +105,15 @@ def export(path: str, url: str, verdict: str) -> Exported:
         problem = f"{path} is of an earlier version, and its start is known to the second alone"
         raise BadInput(FLAG, problem, "give the records of a new run")
     run = _Run(file, file.start_unix_ns, verdict)
-    send = partial(_post, _base(url), _headers())
+    send = partial(_post, _base(url), _headers(), run.resource)
     spans = run.spans()
     count = 0
     warnings = dict[str, None]()
     while batch := list(islice(spans, SPANS_AT_ONCE)):
-        warnings[send("traces", run.of_traces(batch))] = None
+        warnings[send("traces", batch)] = None
         count += len(batch)
     metrics = run.metrics()
-    warnings[send("metrics", run.of_metrics(metrics))] = None
+    warnings[send("metrics", metrics)] = None
     joins = file.header.trace_key is not None
     return Exported(count, len(metrics), run.unsent, joins, tuple(filter(None, warnings)))
 
@@ -125,6 +128,7 @@ class _Run:
 
     Attributes:
         unsent: Requests that were never sent, once all spans are made.
+        resource: The attributes of all that is sent.
     """
 
     def __init__(self, file: RecordFile, start_unix_ns: int, verdict: str) -> None:
@@ -141,18 +145,16 @@ class _Run:
             self._operation = "embeddings"
         self._common = {OPERATION: self._operation, MODEL: file.header.model}
         self._servers = [_server(url) for url in settings.urls] or [{}]
-        self._resource = {
+        self.resource = {
             "service.name": "loadgen",
             "service.version": __version__,
             "loadgen.verdict": verdict,
             "loadgen.date": file.header.date,
         }
-        self._histograms = dict[str, _Histogram]()
+        self._histograms: dict[str, dict[object, _Histogram]] = {name: {} for name in METRICS}
 
-    def spans(self) -> Iterator[Any]:
+    def spans(self) -> Iterator[Message]:
         """Yield a span for each request that was sent, and count it in the metrics."""
-        from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
-
         for record in self._file:
             if not record.sent:
                 self.unsent += 1
@@ -161,79 +163,42 @@ class _Run:
             end = max(record.sent, record.closed, record.last_token)
             is_ok = record.outcome is Outcome.OK
             self._end_ns = max(self._end_ns, end + self._to_unix_ns)
-            self._count(record, end)
-            yield Span(
-                trace_id=bytes.fromhex(ids.trace_id),
-                span_id=bytes.fromhex(ids.span_id),
-                name=f"{self._operation} {self._file.header.model}",
-                kind=Span.SPAN_KIND_CLIENT,
-                start_time_unix_nano=record.sent + self._to_unix_ns,
-                end_time_unix_nano=end + self._to_unix_ns,
-                attributes=_attributes(self._facts(record)),
-                events=[
-                    Span.Event(time_unix_nano=at_ns + self._to_unix_ns, name=name)
-                    for name, at_ns in (
-                        ("loadgen.first_byte", record.first_byte),
-                        ("loadgen.first_token", record.first_token),
-                        ("loadgen.last_token", record.last_token),
-                    )
-                    if at_ns
+            for name, facts, value in self._values(record, end):
+                parts = self._histograms[name]
+                if (key := (*facts.items(),)) not in parts:
+                    parts[key] = _Histogram(METRICS[name][1], self._common | facts)
+                parts[key].add(value)
+            moments = ("first_byte", "first_token", "last_token")
+            yield {
+                "trace_id": bytes.fromhex(ids.trace_id),
+                "span_id": bytes.fromhex(ids.span_id),
+                "name": f"{self._operation} {self._file.header.model}",
+                "kind": "SPAN_KIND_CLIENT",
+                "start_time_unix_nano": record.sent + self._to_unix_ns,
+                "end_time_unix_nano": end + self._to_unix_ns,
+                "attributes": _attributes(self._facts(record)),
+                "events": [
+                    {"time_unix_nano": at_ns + self._to_unix_ns, "name": f"loadgen.{name}"}
+                    for name in moments
+                    if (at_ns := getattr(record, name))
                 ],
-                status=Status(code=Status.STATUS_CODE_OK)
-                if is_ok
-                else Status(code=Status.STATUS_CODE_ERROR, message=record.detail or ""),
-            )
+                "status": {
+                    "code": "STATUS_CODE_OK" if is_ok else "STATUS_CODE_ERROR",
+                    "message": "" if is_ok else record.detail or "",
+                },
+            }
 
-    def metrics(self) -> list[Any]:
+    def metrics(self) -> list[Message]:
         """Return the histograms of the requests whose spans were made."""
-        from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-            AGGREGATION_TEMPORALITY_CUMULATIVE,
-            Histogram,
-            Metric,
-        )
-
-        by_name = dict[str, list[_Histogram]]()
-        for histogram in self._histograms.values():
-            by_name.setdefault(histogram.name, []).append(histogram)
-        return [
-            Metric(
-                name=name,
-                unit=parts[0].unit,
-                histogram=Histogram(
-                    aggregation_temporality=AGGREGATION_TEMPORALITY_CUMULATIVE,
-                    data_points=[part.point(self._start_ns, self._end_ns) for part in parts],
-                ),
+        kind = {"aggregation_temporality": "AGGREGATION_TEMPORALITY_CUMULATIVE"}
+        made = list[Message]()
+        for name, parts in self._histograms.items():
+            points = [part.point(self._start_ns, self._end_ns) for part in parts.values()]
+            histogram = kind | {"data_points": points}
+            made += (
+                [{"name": name, "unit": METRICS[name][0], "histogram": histogram}] if points else []
             )
-            for name, parts in by_name.items()
-        ]
-
-    def of_traces(self, spans: Iterable[Any]) -> Any:
-        """Wrap spans in the request of the protocol."""
-        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
-        from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
-
-        scoped = ScopeSpans(scope=self._scope(), spans=spans)
-        parts = [ResourceSpans(resource=self._resource_message(), scope_spans=[scoped])]
-        return trace_service_pb2.ExportTraceServiceRequest(resource_spans=parts)
-
-    def of_metrics(self, metrics: Iterable[Any]) -> Any:
-        """Wrap metrics in the request of the protocol."""
-        from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
-        from opentelemetry.proto.metrics.v1.metrics_pb2 import ResourceMetrics, ScopeMetrics
-
-        scoped = ScopeMetrics(scope=self._scope(), metrics=metrics)
-        parts = [ResourceMetrics(resource=self._resource_message(), scope_metrics=[scoped])]
-        return metrics_service_pb2.ExportMetricsServiceRequest(resource_metrics=parts)
-
-    def _scope(self) -> Any:
-        from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
-
-        return InstrumentationScope(name="loadgen", version=__version__)
-
-    def _resource_message(self) -> Any:
-        from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-
-        return Resource(attributes=_attributes(self._resource))
+        return made
 
     def _facts(self, record: Record) -> dict[str, Value | None]:
         failed = record.outcome is not None and record.outcome is not Outcome.OK
@@ -251,56 +216,30 @@ class _Run:
             "loadgen.lag_ms": to_ms(record.lag_ns),
         }
 
-    def _count(self, record: Record, end_ns: int) -> None:
-        common = self._common
+    def _values(self, record: Record, end_ns: int) -> Iterator[tuple[str, dict[str, str], float]]:
+        """Yield what a request adds to the metrics: the name, further attributes, the value."""
         is_ok = record.outcome is Outcome.OK
         outcome = {} if is_ok else {ERROR: str(record.outcome)}
-        add = self._add
-        duration = "gen_ai.client.operation.duration"
-        add(duration, "s", DURATION_S, common | outcome, (end_ns - record.sent) / NS_PER_S)
+        yield DURATION, outcome, (end_ns - record.sent) / NS_PER_S
         if record.lag_ns is not None:
-            add("loadgen.lag", "s", FIRST_S, common, record.lag_ns / NS_PER_S)
-        if not is_ok:
-            return
-        if record.first_token:
-            first = "gen_ai.client.operation.time_to_first_chunk"
-            add(first, "s", FIRST_S, common, (record.first_token - record.sent) / NS_PER_S)
-            add(
-                "loadgen.ttft_due",
-                "s",
-                FIRST_S,
-                common,
-                (record.first_token - record.due) / NS_PER_S,
-            )
-        counts = (("input", record.prompt_tokens), ("output", record.completion_tokens))
-        for kind, count in counts:
-            if count >= 0:
-                usage = common | {"gen_ai.token.type": kind}
-                add("gen_ai.client.token.usage", "{token}", TOKENS, usage, count)
-
-    def _add(
-        self, name: str, unit: str, bounds: tuple[float, ...], facts: dict[str, str], value: float
-    ) -> None:
-        key = f"{name} {sorted(facts.items())}"
-        if key not in self._histograms:
-            self._histograms[key] = _Histogram(name, unit, bounds, facts)
-        self._histograms[key].add(value)
+            yield LAG, {}, record.lag_ns / NS_PER_S
+        if is_ok and record.first_token:
+            yield FIRST, {}, (record.first_token - record.sent) / NS_PER_S
+            yield TTFT_DUE, {}, (record.first_token - record.due) / NS_PER_S
+        for kind, count in (("input", record.prompt_tokens), ("output", record.completion_tokens)):
+            if is_ok and count >= 0:
+                yield USAGE, {"gen_ai.token.type": kind}, count
 
 
 class _Histogram:
     """The values of a metric with the same attributes, in buckets.
 
     Args:
-        name: The metric.
-        unit: Its unit.
         bounds: The upper boundaries of its buckets; values above are in one more.
         facts: The attributes.
     """
 
-    def __init__(
-        self, name: str, unit: str, bounds: tuple[float, ...], facts: dict[str, str]
-    ) -> None:
-        self.name, self.unit = name, unit
+    def __init__(self, bounds: tuple[float, ...], facts: dict[str, str]) -> None:
         self._bounds, self._facts = bounds, facts
         self._counts = Counter[int]()
         self._sum, self._least, self._most = 0.0, float("inf"), float("-inf")
@@ -311,21 +250,19 @@ class _Histogram:
         self._sum += value
         self._least, self._most = min(self._least, value), max(self._most, value)
 
-    def point(self, start_ns: int, end_ns: int) -> Any:
+    def point(self, start_ns: int, end_ns: int) -> Message:
         """Return its data point over a time, ns since 1970."""
-        from opentelemetry.proto.metrics.v1.metrics_pb2 import HistogramDataPoint
-
-        return HistogramDataPoint(
-            attributes=_attributes(self._facts),
-            start_time_unix_nano=start_ns,
-            time_unix_nano=end_ns,
-            count=self._counts.total(),
-            sum=self._sum,
-            min=self._least,
-            max=self._most,
-            bucket_counts=[self._counts[number] for number in range(len(self._bounds) + 1)],
-            explicit_bounds=self._bounds,
-        )
+        return {
+            "attributes": _attributes(self._facts),
+            "start_time_unix_nano": start_ns,
+            "time_unix_nano": end_ns,
+            "count": self._counts.total(),
+            "sum": self._sum,
+            "min": self._least,
+            "max": self._most,
+            "bucket_counts": [self._counts[number] for number in range(len(self._bounds) + 1)],
+            "explicit_bounds": self._bounds,
+        }
 
 
 def _known(count: int) -> int | None:
@@ -338,23 +275,18 @@ def _server(url: str) -> dict[str, Value]:
     return address if parts.port is None else address | {"server.port": parts.port}
 
 
-def _attributes(facts: Mapping[str, Value | None]) -> "list[KeyValue]":
-    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-
-    def any_value(value: Value) -> AnyValue:
-        match value:
-            case str():
-                return AnyValue(string_value=value)
-            case int():
-                return AnyValue(int_value=value)
-            case _:
-                return AnyValue(double_value=value)
-
+def _attributes(facts: Mapping[str, Value | None]) -> list[Message]:
     return [
-        KeyValue(key=name, value=any_value(value))
+        {"key": name, "value": {_kind(value): value}}
         for name, value in facts.items()
         if value is not None
     ]
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, str):
+        return "string_value"
+    return "int_value" if isinstance(value, int) else "double_value"
 
 
 def _base(url: str) -> str:
@@ -390,8 +322,14 @@ def _headers() -> dict[str, str]:
     return headers
 
 
-def _post(url: str, headers: dict[str, str], kind: str, message: Any) -> str:
-    """Send a message.
+def _post(
+    url: str,
+    headers: dict[str, str],
+    resource: Mapping[str, Value],
+    kind: str,
+    items: Sequence[Message],
+) -> str:
+    """Send spans or metrics.
 
     Returns:
         A warning of the collector; empty without one.
@@ -400,6 +338,15 @@ def _post(url: str, headers: dict[str, str], kind: str, message: Any) -> str:
         LoadgenError: The collector does not take all of it.
         Unreachable: It cannot be reached.
     """
+    from google.protobuf.message import DecodeError
+
+    signal, name, rejects = KINDS[kind]
+    service: Any = import_module(f"opentelemetry.proto.collector.{signal}.v1.{signal}_service_pb2")
+    scoped = {"scope": {"name": "loadgen", "version": __version__}, name: items}
+    part = {"resource": {"attributes": _attributes(resource)}, f"scope_{name}": [scoped]}
+    export = f"Export{signal.title()}Service"
+    message = getattr(service, f"{export}Request")(**{f"resource_{name}": [part]})
+    answer = getattr(service, f"{export}Response")()
     place = f"{url}{PATH}{kind}"
     content = {"Content-Type": "application/x-protobuf"}
     try:
@@ -407,31 +354,17 @@ def _post(url: str, headers: dict[str, str], kind: str, message: Any) -> str:
     except Unreachable as error:
         remedy = "" if error.advises else "; check the URL, and that the collector runs"
         raise Unreachable(f"{FLAG}: {error}{remedy}", advises=True) from error
-    answer = _parsed(kind, reply.body) if 200 <= reply.status < 300 else None
-    if answer is None:
+    try:
+        answer.ParseFromString(reply.body)
+        is_taken = 200 <= reply.status < 300
+    except DecodeError:
+        is_taken = False
+    if not is_taken:
         said = " ".join(str(reply).split())
         raise LoadgenError(f"{FLAG}: {place} answered {said}; name a collector of OTLP over HTTP")
     partial_success = answer.partial_success
     words = " ".join(partial_success.error_message.split())
-    if rejected := getattr(partial_success, KINDS[kind]):
+    if rejected := getattr(partial_success, rejects):
         why = words or "it does not say why"
         raise LoadgenError(f"{FLAG}: {place} has rejected {rejected:,}: {why}; see its log")
     return words
-
-
-def _parsed(kind: str, body: bytes) -> Any:
-    """Read the answer of a collector; None if it is none."""
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
-    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
-
-    answer: Any = (
-        trace_service_pb2.ExportTraceServiceResponse()
-        if kind == "traces"
-        else metrics_service_pb2.ExportMetricsServiceResponse()
-    )
-    try:
-        answer.ParseFromString(body)
-    except DecodeError:
-        return None
-    return answer

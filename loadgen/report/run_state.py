@@ -1,6 +1,7 @@
 """State: what a user has to know of a run first, in one or two words."""
 
 import math
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -186,7 +187,7 @@ def _checks_about(result: RunResult) -> str:
         )
     first, *others = result.failed_checks
     more = f", {more_reasons([check.name for check in others])}" if others else ""
-    return f"{first.name} ({first.value.partition(', ')[0]}){more}"
+    return f"{first.name} ({re.split(', | [(]', first.value)[0]}){more}"
 
 
 def _few_about(result: RunResult) -> str:

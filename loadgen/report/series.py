@@ -43,6 +43,7 @@ SLO_OUTCOMES = {True: "met", False: "MISSED", None: "-"}
 SWEEP_LATENCIES = ("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99")
 WHOLE_LATENCIES = ("e2el_p50", "e2el_p99")  # of answers without tokens
 INTERVAL = "confidence interval"
+UNKNOWN = BoundedLimit(limit="", value=None, low=None, high=None, met=None)
 Column = tuple[str, Sequence[str]]  # its heading and its cells
 TONES = {
     "met": Tone.GOOD,
@@ -248,6 +249,11 @@ class Row(Struct, frozen=True):
         """Speed for a user and per GPU, in the last of its runs."""
         return self.runs[-1].result.findings.efficiency
 
+    def limited(self, limit: slo.Limit | None) -> BoundedLimit | None:
+        """Look up what its runs show of a limit; None if they are not judged by it."""
+        text = None if limit is None else limit.text
+        return next((each for each in self.judged.slo if each.limit == text), None)
+
     def throughput(self, name: str) -> float | None:
         """Return a throughput of `RunNumbers`, of all runs together; None if one of them sent
         nothing.
@@ -371,24 +377,14 @@ def _latencies(series: Series, rows: Sequence[Row], *, with_bounds: bool) -> lis
             marks = [few_mark(name, row.completed) for row in rows]
             columns.append((heading(name), _numbers(values, marks)))
             continue
-        bounded = [
-            next((item for item in row.judged.slo if item.limit == limited[name].text), None)
-            for row in rows
-        ]
-        has_bounds = with_bounds and any(
-            item.high is not None for item in bounded if item is not None
-        )
-        values = [item.value if item is not None else None for item in bounded]
+        found = [row.limited(limited[name]) or UNKNOWN for row in rows]
+        has_bounds = with_bounds and any(item.high is not None for item in found)
         marks = ["" if has_bounds else few_mark(name, row.completed) for row in rows]
-        columns.append((heading(name), _numbers(values, marks)))
+        columns.append((heading(name), _numbers([item.value for item in found], marks)))
         if has_bounds:
-            lows = [item.low for item in bounded if item is not None]
-            highs = [item.high for item in bounded if item is not None]
-            write = partial(fixed, digits=_digits([*lows, *highs]))
-            cells = [
-                "-" if item is None else bounds(item.low, item.high, write, "> {}", "< {}", "-")
-                for item in bounded
-            ]
+            ends = [end for item in found for end in (item.low, item.high)]
+            write = partial(fixed, digits=_digits(ends))
+            cells = [bounds(item.low, item.high, write, "> {}", "< {}", "-") for item in found]
             columns.append((INTERVAL, cells))
     return columns
 

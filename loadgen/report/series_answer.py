@@ -255,15 +255,15 @@ def _search_parts(series: Series) -> Iterator[Part]:
             count = sum(len(row.runs) for row in rows(series) if row.level == answer.level)
             highest = f"{level} is the highest {over} that met {limits}"
             yield f"{highest} ({plural(count, 'run')})", Colour.GREEN
-            yield _next_level(series), Colour.NONE
+            yield _shown(series, answer.fails or 0.0), Colour.NONE
         case "floor":
             yield meets, Colour.GREEN
-            yield f"{_next_level(series)}, and the search ended there", Colour.NONE
+            yield _above_floor(series, answer), Colour.NONE
         case "none":
             yield f"no {AXIS_NAMES[over]} met {limits}", Colour.RED
             if answer.fails:
                 lowest = f"the lowest that was tried, {level_with_unit(answer.fails, over)},"
-                yield f"{lowest} {_miss_text(series, answer.fails)}", Colour.NONE
+                yield _shown(series, answer.fails, lowest), Colour.NONE
         case "client" if answer.last is not None:
             limit = (
                 f"at {level_with_unit(answer.last, over)} the client, not the server, was the limit"
@@ -283,31 +283,40 @@ def _search_parts(series: Series) -> Iterator[Part]:
                 yield meets, Colour.GREEN
             yield "the search ended early", Colour.YELLOW
             if answer.fails:
-                yield _next_level(series), Colour.NONE
+                yield _shown(series, answer.fails), Colour.NONE
 
 
 def _supported_text(series: Series, answer: Found) -> str:
     """Say which bracket undisturbed runs support, and what was not met in others alone."""
     meets = answer.level or 0.0
     doubted = min(row.level for row in rows(series) if row.judged.doubted and row.level > meets)
-    missed = f"{level_text(doubted)} {_miss_text(series, doubted)}"
     above = f"{level_text(answer.fails)} at most" if answer.fails else "no upper bound"
-    return f"{missed} in disturbed runs alone: undisturbed ones show {above}"
+    return f"{_shown(series, doubted)}: undisturbed ones show {above}"
 
 
-def _next_level(series: Series) -> str:
-    answer = series.found
-    assert answer is not None
-    if not answer.fails:
-        return f"nothing failed up to {level_text(answer.level or 0)}"
-    return f"{level_text(answer.fails)} {_miss_text(series, answer.fails)}"
+def _above_floor(series: Series, answer: Found) -> str:
+    """Say what the levels above the highest that met the SLO have shown, where a search ended
+    without its edge.
+    """
+    if answer.fails:
+        shown = _shown(series, answer.fails)
+        return f"{shown}, and the search ended before it had found the limit"
+    above = [row.level for row in rows(series) if row.level > (answer.level or 0.0)]
+    if not above:
+        return f"no higher {series.over} was tried"
+    shown = ", ".join(_shown(series, level) for level in above)
+    return f"no higher {series.over} is known to miss it: {shown}"
 
 
-def _miss_text(series: Series, level: float) -> str:
-    """Say that a level misses the SLO, or that its runs do not show it."""
-    if any(row.judged.met is False for row in rows(series) if row.level == level):
-        return "missed it"
-    return "is undecided"
+def _shown(series: Series, level: float, name: str = "") -> str:
+    """Say what a level that did not meet the SLO has shown: "4 missed it"; a name replaces it."""
+    judged = [row.judged for row in rows(series) if row.level == level]
+    outcome = "missed it" if any(each.met is False for each in judged) else "is undecided"
+    if any(each.doubted for each in judged):
+        outcome += " in disturbed runs alone"
+    if judged and not any(each.runs for each in judged):
+        outcome = f"shows nothing ({judged[0].why or 'no run counts'})"
+    return f"{name or level_text(level)} {outcome}"
 
 
 def _slo_parts(series: Series) -> Iterator[Part]:
@@ -327,7 +336,7 @@ def _slo_parts(series: Series) -> Iterator[Part]:
         is_limit = any(row.judged.met is False for row in shown if row.level == above)
         highest = f"is the highest {over} that " if is_limit else ""
         yield f"{level} {highest}met {limits}", Colour.GREEN
-        yield f"{level_text(above)} {_miss_text(series, above)}", Colour.NONE
+        yield _shown(series, above), Colour.NONE
     else:
         yield f"{_levels_text(met, over)} met {limits}", Colour.YELLOW
         yield f"{_levels_text(missed, over)} missed it", Colour.NONE

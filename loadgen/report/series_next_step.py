@@ -59,8 +59,13 @@ def _after_search(series: Series, found: Found) -> str:
         missed = [limit.limit for limit in lowest if limit.met is False]
         return f"loosen {', '.join(missed) or 'the limits'}, or make the server faster"
     level = level_with_unit(found.level, series.over)
+    if found.end == "floor":
+        return f"search on: {next_step.search_command(series.slo or '', series.over, found.level)}"
     again = f'`loadgen run {_flag(series, found.level)} --num-runs 3 --slo "{series.slo}"`'
-    return f"confirm {level}: {again}, with {next_step.FLAGS}; then use it as the limit"
+    return (
+        f"confirm {level}: {again}, with {next_step.FLAGS}; if all three runs meet the SLO, keep "
+        f"the load at or below {level}"
+    )
 
 
 def _after_slo_sweep(series: Series, limits: str) -> str:
@@ -76,7 +81,7 @@ def _after_slo_sweep(series: Series, limits: str) -> str:
     if not met:
         return f"find the highest {over} that meets it: {search}"
     level = level_with_unit(met[-1], over)
-    return f"use {level} as the limit, or find the highest {over} that meets it: {search}"
+    return f"keep the load at or below {level}, or find the highest {over} that meets it: {search}"
 
 
 def _after_sweep(series: Series) -> str:

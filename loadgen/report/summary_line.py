@@ -30,7 +30,7 @@ from loadgen.report.sections.latencies import (
     large_client_errors,
     request_count,
 )
-from loadgen.util.number_format import latency_unit, plural, rounded_up, three_digits
+from loadgen.util.number_format import in_one_unit, plural, rounded_up, three_digits
 from loadgen.util.terminal_text import printable
 
 # The latencies of the line.
@@ -90,7 +90,7 @@ def _state_parts(result: RunResult) -> Iterator[Part]:
 
 def _belief_parts(result: RunResult) -> Iterator[Part]:
     """List what tells how far the figures can be believed: the verdict on the measurement, the
-    client error, an early end, the simulator.
+    client error, an early end, silent streams, the simulator.
     """
     state = state_of(result)
     if result.numbers.completed:
@@ -101,7 +101,10 @@ def _belief_parts(result: RunResult) -> Iterator[Part]:
         bound = NO_BOUND if result.tokens.unbounded_events else ""
         if not bound and errors:
             bound = f"timing error of loadgen at most {rounded_up(max(errors))} ms"
-            bound += _allowed_error(result, max(errors))
+            for check in result.failed_checks:  # the limit, where this very figure exceeds it
+                is_this = math.isclose(check.measured or 0.0, max(errors), rel_tol=0.01)
+                if check.name == CLIENT_ERROR and check.allowed and is_this:
+                    bound += f", limit {three_digits(check.allowed, 'ms')}"
         if state in (State.SUSPECT, State.INVALID):
             if bound:
                 yield bound, Colour.NONE
@@ -109,16 +112,17 @@ def _belief_parts(result: RunResult) -> Iterator[Part]:
             names = more_reasons([check.name for check in result.failed_checks])
             verdict = f"measurement {result.verdict}{f': {names}' if names else ''}"
             yield f"{verdict} ({bound})" if bound else verdict, VERDICT_COLOURS[result.verdict]
-    yield from _caveats(result)
-
-
-def _allowed_error(result: RunResult, error_ms: float) -> str:
-    """Write the limit of the timing error where it is exceeded by the figure that has this one."""
-    exceeded = (check for check in result.failed_checks if check.name == CLIENT_ERROR)
-    for check in exceeded:
-        if check.allowed and math.isclose(check.measured or 0.0, error_ms, rel_tol=0.01):
-            return f", limit {three_digits(check.allowed, 'ms')}"
-    return ""
+    if result.partial and result.no_answer_since_s is None:
+        yield f"PARTIAL: {result.partial.partition(':')[0]}", Colour.YELLOW
+    if result.silent_streams.count:
+        yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
+    if result.insecure:
+        yield "TLS certificate not verified", Colour.YELLOW
+    if result.provenance.way:
+        over_socket = result.provenance.settings.unix_socket is not None
+        yield "over a Unix socket" if over_socket else "through a proxy", Colour.NONE
+    if result.simulated:
+        yield SIMULATED, Colour.NONE
 
 
 def _figures(result: RunResult) -> Iterator[tuple[str, str, list[str]]]:
@@ -141,28 +145,11 @@ def _figure_texts(result: RunResult) -> Iterator[str]:
         if not distribution.count:
             continue
         values = [distribution[column] for column in shown]
-        size, unit = latency_unit(*values)
         texts = [
-            f"{column} {INEXACT if large_client_errors(name, result, (column,)) else ''}"
-            f"{three_digits(None if ms is None else ms / size, unit)}"
-            for column, ms in zip(shown, values, strict=True)
+            f"{column} {INEXACT if large_client_errors(name, result, (column,)) else ''}{text}"
+            for column, text in zip(shown, in_one_unit(*values), strict=True)
         ]
         yield f"{metric.upper()} {', '.join(texts)}"
-
-
-def _caveats(result: RunResult) -> Iterator[Part]:
-    """List what limits the meaning of the figures: an early end, silent streams, the simulator."""
-    if result.partial and result.no_answer_since_s is None:
-        yield f"PARTIAL: {result.partial.partition(':')[0]}", Colour.YELLOW
-    if result.silent_streams.count:
-        yield plural(result.silent_streams.count, "silent stream"), Colour.YELLOW
-    if result.insecure:
-        yield "TLS certificate not verified", Colour.YELLOW
-    if result.provenance.way:
-        over_socket = result.provenance.settings.unix_socket is not None
-        yield "over a Unix socket" if over_socket else "through a proxy", Colour.NONE
-    if result.simulated:
-        yield SIMULATED, Colour.NONE
 
 
 def _rate(result: RunResult) -> str:

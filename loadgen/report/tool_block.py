@@ -83,12 +83,6 @@ SGLANG_CAP = "Max request concurrency:"
 SGLANG_MAX_ITL = "Max ITL (ms):"
 
 
-def note(result: RunResult) -> str:
-    """Say why the block differs from loadgen's own figures."""
-    latencies = "" if result.latency_from == "sent" else "from the actual send, "
-    return f"Block: {latencies}rates over the whole run."
-
-
 def tool_block(result: RunResult) -> Code:
     """Write the block of vLLM, or of SGLang where the run was asked for it."""
     settings = result.provenance.settings

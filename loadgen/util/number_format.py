@@ -75,19 +75,16 @@ def three_digits(value: float | None, unit: str = "") -> str:
     return _with_unit(value, ".3g" if value is None or abs(value) < 999.5 else ".0f", unit)
 
 
-def latency_unit(*ms: float | None) -> tuple[float, str]:
-    """Choose the unit of some latencies in ms: seconds from ten on.
-
-    Returns how many ms it has, and its name.
-    """
-    finite = [latency for latency in ms if latency is not None and math.isfinite(latency)]
-    return (1e3, "s") if max(finite, default=0.0) >= LONG_MS else (1.0, "ms")
+def in_one_unit(*ms: float | None) -> list[str]:
+    """Format latencies in ms in one unit, seconds from ten on: "380 ms", "38.4 s"."""
+    finite = [value for value in ms if value is not None and math.isfinite(value)]
+    size, unit = (1e3, "s") if max(finite, default=0.0) >= LONG_MS else (1.0, "ms")
+    return [three_digits(None if value is None else value / size, unit) for value in ms]
 
 
 def latency(ms: float | None) -> str:
     """Format a latency: "380 ms", "38.4 s"."""
-    size, unit = latency_unit(ms)
-    return three_digits(None if ms is None else ms / size, unit)
+    return in_one_unit(ms)[0]
 
 
 def rounded_up(value: float) -> str:

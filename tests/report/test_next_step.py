@@ -93,7 +93,7 @@ def test_a_server_that_hung_sends_to_its_log() -> None:
 
 
 def test_a_run_of_few_requests_is_told_what_each_percentile_needs() -> None:
-    assert step(ok(3), LATE) == ("send at least 11 for p50, 662 for p99: `--num-prompts 662`")
+    assert step(ok(3)) == "send at least 11 for p50, 662 for p99: `--num-prompts 662`"
     assert step(ok(20)) == "send at least 662 for p99: `--num-prompts 662`"
 
 
@@ -120,8 +120,29 @@ def test_a_load_that_no_search_can_vary_is_only_lowered() -> None:
     assert told == "lower the load, or make the server faster"
 
 
-def test_a_doubtful_run_has_the_advice_of_the_first_check_that_failed() -> None:
-    assert step(ok(20), LATE, PILE) == "free a core"
+@pytest.mark.parametrize(
+    ("records", "checks", "settings", "then"),
+    [
+        (20, [PILE, LATE], {"overloaded": True}, "lower the rate below 9 req/s"),
+        (3, [FEW, LATE], {"slo": "ttft_p99<1s"}, "send 662 requests or more: "),
+        (3, [LATE], {}, "send at least 11 for p50"),
+        (20, [LATE], {"slo": "ttft_mean<1ms"}, "lower the load; find the highest rate"),
+    ],
+    ids=["overloaded", "too few for an SLO", "too few", "SLO missed"],
+)
+def test_a_run_of_a_busy_machine_is_repeated_before_its_advice_is_followed(
+    records: int, checks: list[Check], settings: dict[str, Any], then: str
+) -> None:
+    assert step(ok(records), *checks, **settings).startswith(
+        f"repeat on an idle machine; then {then}"
+    )
+
+
+def test_a_suspect_run_says_what_that_means_and_has_the_advice_of_its_first_check() -> None:
+    meaning = "do not rely on these figures"
+    assert step(ok(20), LATE, PILE) == f"{meaning}: repeat on an idle machine; free a core"
+    differ = Check("token counts differ", False, "3", "0", "read the usage")
+    assert step(ok(20), differ) == f"{meaning}: read the usage"
 
 
 def test_a_good_run_is_told_how_to_find_the_limit_and_the_simulator_that_it_is_one() -> None:

@@ -32,7 +32,7 @@ def test_a_series_has_its_answer_picture_table_and_every_run_folded() -> None:
         "measurement VALID",
         "ended early: interrupted",
     ]
-    assert found.next_step.startswith("use 2 req/s as the limit")
+    assert found.next_step.startswith("keep the load at or below 2 req/s")
     assert isinstance(drawing, Drawing)
     assert isinstance(pareto, Drawing)
     assert isinstance(table, Table)

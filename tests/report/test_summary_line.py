@@ -70,6 +70,8 @@ def test_checks_that_failed_are_named():
         "SUSPECT: requests sent late (1), timing error too large, run cut short | "
     )
     assert said(checks=checks).endswith(" | timing error of loadgen at most 0.062 ms")
+    late = Check("requests sent late", False, "4.8% late (lag p99 7 ms, max 9 ms)", "1%", "wait")
+    assert said(checks=[late]).startswith("SUSPECT: requests sent late (4.8% late) | ")
 
 
 def test_a_run_without_a_median_is_too_few_whatever_else_is_wrong():

@@ -10,9 +10,9 @@ from loadgen.util.number_format import (
     fixed,
     four_digits,
     in_ms,
+    in_one_unit,
     in_table,
     latency,
-    latency_unit,
     ms,
     parse_range,
     parse_whole_number,
@@ -151,8 +151,8 @@ def test_a_number_in_a_table_has_four_digits(value, text):
 
 
 def test_latencies_beside_each_other_have_one_unit():
-    assert latency_unit(300.0, 12_000.0) == (1e3, "s")
-    assert latency_unit(300.0, None, float("inf")) == (1.0, "ms")
+    assert in_one_unit(300.0, 12_000.0) == ["0.3 s", "12 s"]
+    assert in_one_unit(300.0, None, float("inf")) == ["300 ms", "n/a", "inf ms"]
 
 
 def test_long_lists_say_how_much_they_leave_out():

@@ -171,12 +171,31 @@ def _statements(
         yield _Statement(word, text, COLOURS.get(word, Colour.GREEN))
     if sure := [finding for finding in changes if finding.is_sure]:
         word = _direction(sure)
-        yield _Statement(word, _listed(f"{name} is {word}", sure), COLOURS.get(word, Colour.GREEN))
+        yield from _ranked(word, f"{name} is {word}", sure, COLOURS.get(word, Colour.GREEN))
     if here := [finding for finding in changes if finding.is_here]:
         word = _direction(here)
         where = _in_these_runs(comparison, candidate)
-        text = _listed(f"{name} is {word.lower()} {where}", here)
-        yield _Statement(word, text, Colour.YELLOW)
+        yield from _ranked(word, f"{name} is {word.lower()} {where}", here, Colour.YELLOW)
+
+
+def _ranked(
+    word: Word, lead: str, changes: Sequence[Finding], colour: Colour
+) -> Iterator[_Statement]:
+    """State the largest change of each direction, then the others; what the server reports comes
+    after what was measured.
+    """
+    ranked = sorted(
+        changes,
+        key=lambda each: (each.row.metric.from_server, -round(abs(each.row.change or 0.0), 2)),
+    )
+    main = [
+        next(finding for finding in ranked if finding.is_worse is is_worse)
+        for is_worse in {finding.is_worse for finding in ranked}
+    ]
+    yield _Statement(word, _listed(lead, main), colour)
+    if others := [finding for finding in ranked if finding not in main]:
+        text = _listed(f"also {_direction(others).lower()}", others)
+        yield _Statement(word, text, Colour.NONE)
 
 
 def _error_change(candidate: CandidateRows) -> Row | None:
@@ -221,9 +240,13 @@ def _same_text(subjects: Sequence[OtherSubject], lead: str = "the same") -> str:
 
 
 def _too_few(subjects: Sequence[OtherSubject]) -> str:
-    """Name the statistics that have too few requests to be decided; empty if none has."""
-    few = dict.fromkeys(name for subject in subjects for name in subject.too_few)
-    return f"{', '.join(f'{name}s' for name in few)}: too few requests" if few else ""
+    """Name the figures that have too few requests to be decided; empty if none has."""
+    names = dict[str, list[str]]()
+    for subject in subjects:
+        if subject.too_few:
+            names.setdefault(subject.too_few, []).append(subject.name)
+    few = "; ".join(f"{statistics} of {', '.join(of)}" for statistics, of in names.items())
+    return f"too few requests for {few}" if few else ""
 
 
 def _same(

@@ -118,10 +118,9 @@ class OtherSubject:
         return next((row for row in usable if row.bounds), usable[0] if usable else None)
 
     @property
-    def too_few(self) -> list[str]:
-        """The statistics that have too few requests to be known to be the same."""
-        names = (row.metric.statistic for row in self._unsure if FEW in row.marks)
-        return [name for name in names if name is not None]
+    def too_few(self) -> str:
+        """Its statistics that have too few requests to be known to be the same: "p90 and p99"."""
+        return " and ".join(row.metric.statistic for row in self._unsure if FEW in row.marks)
 
     @property
     def _unsure(self) -> list[Row]:

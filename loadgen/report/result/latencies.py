@@ -5,7 +5,7 @@ histogram.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, Self, TypeVar
 
 import msgspec
@@ -127,6 +127,11 @@ class EachLatency(Struct, Generic[T], frozen=True, kw_only=True):
     e2el_due: Annotated[T, "Of `e2el_due`."]
     e2el_sent: Annotated[T, "Of `e2el_sent`."]
 
+    @classmethod
+    def each(cls, make: Callable[[str], T]) -> Self:
+        """Make what each latency has of its name."""
+        return cls(**{name: make(name) for name in cls.__struct_fields__})
+
     def named(self, name: str) -> T:
         """Look up what a latency has by its name.
 
@@ -167,12 +172,7 @@ class Latencies(EachLatency[Distribution], frozen=True, kw_only=True):
             percentiles: Those that are summarized, ascending, 0 to 100.
         """
         percentiles = list(percentiles)
-        return cls(
-            **{
-                name: Distribution.of(snapshot.histograms[name], percentiles)
-                for name in cls.__struct_fields__
-            }
-        )
+        return cls.each(lambda name: Distribution.of(snapshot.histograms[name], percentiles))
 
     def latency(self, metric: str, clock: str) -> Distribution:
         """Look up a latency by its metric: ttft, ttfo, tpot, itl, icl or e2el.
@@ -245,8 +245,12 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         return cls(
             **{
                 name: {
-                    percentile(p): _between(of_p, snapshot.histograms[name])
-                    for p, of_p in zip(percentiles, bounds[name], strict=True)
+                    # None for one that is beyond the sample.
+                    percentile(p): [
+                        to_ms(snapshot.histograms[name].percentile(end)) if 0 < end < 100 else None
+                        for end in ends or (0, 100)
+                    ]
+                    for p, ends in zip(percentiles, bounds[name], strict=True)
                 }
                 for name in cls.__struct_fields__
             }
@@ -256,14 +260,6 @@ class LatencyIntervals(Struct, frozen=True, kw_only=True):
         """Look up the intervals of a distribution; empty where it has none."""
         intervals: Intervals = getattr(self, name, {})
         return intervals
-
-
-def _between(bounds: tuple[float, float] | None, histogram: Histogram) -> list[float | None]:
-    """The values at two percentiles, ms; None for one that is beyond the sample."""
-    return [
-        to_ms(histogram.percentile(bound)) if 0 < bound < 100 else None
-        for bound in bounds or (0, 100)
-    ]
 
 
 class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):
@@ -276,14 +272,10 @@ class ClientErrors(EachLatency[Errors], frozen=True, kw_only=True):
     @classmethod
     def of(cls, snapshot: Snapshot, percentiles: Iterable[float]) -> Self:
         """Compute the bounds of the means and of these percentiles, 0 to 100."""
-        statistics = ["mean", *map(percentile, percentiles)]
-        bounds = {
-            name: {
-                statistic: client_error_ms(snapshot, name, statistic) for statistic in statistics
-            }
-            for name in cls.__struct_fields__
-        }
-        return cls(**bounds)
+        names = ["mean", *map(percentile, percentiles)]
+        return cls.each(
+            lambda each: {name: client_error_ms(snapshot, each, name) for name in names}
+        )
 
 
 class HistogramCounts(Struct, frozen=True, kw_only=True):
@@ -327,12 +319,7 @@ class Histograms(EachLatency[HistogramCounts], frozen=True, kw_only=True):
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self:
         """Encode the histograms of a snapshot."""
-        return cls(
-            **{
-                name: HistogramCounts(**snapshot.histograms[name].to_dict())
-                for name in cls.__struct_fields__
-            }
-        )
+        return cls.each(lambda name: HistogramCounts(**snapshot.histograms[name].to_dict()))
 
 
 class GroupLatency(Struct, frozen=True, kw_only=True):

@@ -36,6 +36,11 @@ PERCENTILE_KEY = re.compile(
     rf"^(p[0-9.e-]+_(ttft|tpot|itl|e2el)|(mean|median|std|p[0-9.e-]+)_({'|'.join(QUEUE_MEANING)}))_ms$"
 )
 Rate = float | Literal["inf"]
+# What each latency of vLLM's is.
+TTFT = "time to the first token, from sent; null: none was measured."
+TPOT = "time per output token after the first, as vLLM divides; null: none was measured."
+ITL = "gap between events with tokens (loadgen's ICL); null: none was measured."
+E2EL = "time to the last token, from sent; null: none was measured."
 
 
 class RunNumbers(Struct, frozen=True, kw_only=True):
@@ -123,54 +128,18 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     rps_change_events: Annotated[
         list[RateChange] | UnsetType, "The whole rates that a ramp reached, in their order."
     ] = UNSET
-    mean_ttft_ms: Annotated[
-        float | None, "Mean, ms: time to the first token, from sent; null: none was measured."
-    ]
-    median_ttft_ms: Annotated[
-        float | None, "Median, ms: time to the first token, from sent; null: none was measured."
-    ]
-    std_ttft_ms: Annotated[
-        float | None,
-        "Standard deviation, ms: time to the first token, from sent; null: none was measured.",
-    ]
-    mean_tpot_ms: Annotated[
-        float | None,
-        "Mean, ms: time per output token after the first, as vLLM divides; null: none was "
-        "measured.",
-    ]
-    median_tpot_ms: Annotated[
-        float | None,
-        "Median, ms: time per output token after the first, as vLLM divides; null: none was "
-        "measured.",
-    ]
-    std_tpot_ms: Annotated[
-        float | None,
-        "Standard deviation, ms: time per output token after the first, as vLLM divides; null: "
-        "not measured.",
-    ]
-    mean_itl_ms: Annotated[
-        float | None,
-        "Mean, ms: gap between events with tokens (loadgen's ICL); null: none was measured.",
-    ]
-    median_itl_ms: Annotated[
-        float | None,
-        "Median, ms: gap between events with tokens (loadgen's ICL); null: none was measured.",
-    ]
-    std_itl_ms: Annotated[
-        float | None,
-        "Standard deviation, ms: gap between events with tokens (loadgen's ICL); null: none was "
-        "measured.",
-    ]
-    mean_e2el_ms: Annotated[
-        float | None, "Mean, ms: time to the last token, from sent; null: none was measured."
-    ]
-    median_e2el_ms: Annotated[
-        float | None, "Median, ms: time to the last token, from sent; null: none was measured."
-    ]
-    std_e2el_ms: Annotated[
-        float | None,
-        "Standard deviation, ms: time to the last token, from sent; null: none was measured.",
-    ]
+    mean_ttft_ms: Annotated[float | None, f"Mean, ms: {TTFT}"]
+    median_ttft_ms: Annotated[float | None, f"Median, ms: {TTFT}"]
+    std_ttft_ms: Annotated[float | None, f"Standard deviation, ms: {TTFT}"]
+    mean_tpot_ms: Annotated[float | None, f"Mean, ms: {TPOT}"]
+    median_tpot_ms: Annotated[float | None, f"Median, ms: {TPOT}"]
+    std_tpot_ms: Annotated[float | None, f"Standard deviation, ms: {TPOT}"]
+    mean_itl_ms: Annotated[float | None, f"Mean, ms: {ITL}"]
+    median_itl_ms: Annotated[float | None, f"Median, ms: {ITL}"]
+    std_itl_ms: Annotated[float | None, f"Standard deviation, ms: {ITL}"]
+    mean_e2el_ms: Annotated[float | None, f"Mean, ms: {E2EL}"]
+    median_e2el_ms: Annotated[float | None, f"Median, ms: {E2EL}"]
+    std_e2el_ms: Annotated[float | None, f"Standard deviation, ms: {E2EL}"]
     steady_state: Annotated[
         SteadyState | None,
         "The part of a closed loop in which nearly all slots were in use; null: no closed loop, "
@@ -318,25 +287,16 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
             raise ValueError(str(error)) from error
 
 
-def _window(run: RunData) -> dict[str, float]:
-    """Return from when until when requests were under way, s since 1970, if that is known."""
-    snapshot = run.snapshot
-    was_sent = snapshot.sent >= 0
-    clocks = (worker.start_unix_ns for worker in run.trailer.workers)
-    start_unix_ns = next((start_ns for start_ns in clocks if start_ns is not None), None)
-    if start_unix_ns is None or not was_sent.any():
-        return {}
-    start_s = (start_unix_ns + int(snapshot.sent[was_sent].min())) / NS_PER_S
-    return {
-        "benchmark_start_time_unix": start_s,
-        "benchmark_end_time_unix": start_s + wall_ns(snapshot) / NS_PER_S,
-    }
-
-
 def _of_some_runs(run: RunData) -> dict[str, Any]:
     """Compute what only some runs have: times since 1970, a ramp, probes, speculative decoding."""
-    fields: dict[str, Any] = _window(run)
-    settings = run.settings
+    settings, snapshot = run.settings, run.snapshot
+    fields = dict[str, Any]()
+    sent = snapshot.sent[snapshot.sent >= 0]
+    clocks = [worker.start_unix_ns for worker in run.trailer.workers if worker.start_unix_ns]
+    if clocks and len(sent):
+        start_s = (clocks[0] + int(sent.min())) / NS_PER_S
+        end_s = start_s + wall_ns(snapshot) / NS_PER_S
+        fields |= {"benchmark_start_time_unix": start_s, "benchmark_end_time_unix": end_s}
     if settings.ramp_up_strategy is not None:
         fields |= {name: getattr(settings, name) for name in RAMP}
         fields["rps_change_events"] = rate_changes(run)

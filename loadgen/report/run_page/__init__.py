@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from loadgen.document import Block, Document, Heading, Table, page_writer
-from loadgen.report import load_line
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, series
-from loadgen.report.summary_line import answer
 from loadgen.util.number_format import four_digits, plural
 
 Saved = RunResult | Series
@@ -43,10 +41,7 @@ def document(results: Sequence[Saved]) -> Document:
 def _page(result: Saved) -> Document:
     if isinstance(result, Series):
         return series.document(result)
-    about = load_line.full_text(result)
-    blocks = tuple(run.blocks(result))
-    title = load_line.title(result)
-    return Document(title, blocks, (answer(result),), about, run.origin(result))
+    return run.document(result, run.blocks(result))
 
 
 def _table(results: Sequence[Saved], titles: Sequence[str]) -> Table:

@@ -215,9 +215,7 @@ def _panel(
 
 
 def _value(row: Row, name: str, limit: slo.Limit | None, factor: float) -> _Value:
-    bounded = next(
-        (item for item in row.judged.slo if limit is not None and item.limit == limit.text), None
-    )
+    bounded = row.limited(limit)
     if bounded is None or limit is None:
         usual = name.replace("median", "p50")
         is_kept = usual in (*SWEEP_LATENCIES, *WHOLE_LATENCIES)

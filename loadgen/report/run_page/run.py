@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from loadgen.config import slo
@@ -12,6 +12,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.document import (
     Block,
     Code,
+    Document,
     Fact,
     Facts,
     Note,
@@ -22,6 +23,7 @@ from loadgen.document import (
     Tone,
 )
 from loadgen.metrics.failures import lost_text
+from loadgen.report import load_line
 from loadgen.report.result import RunResult
 from loadgen.report.result.fields import to_json_values
 from loadgen.report.result.numbers import RunNumbers
@@ -42,7 +44,7 @@ from loadgen.report.sections import (
 )
 from loadgen.report.summary_line import answer
 from loadgen.report.tool_block import tool_block
-from loadgen.util.number_format import latency_unit, three_digits
+from loadgen.util.number_format import in_one_unit, three_digits
 from loadgen.util.redaction import KEY_VARIABLE, MARK
 
 # Of the settings that say what is reported and kept, those that change what a report says; the
@@ -77,6 +79,13 @@ def origin_text(numbers: RunNumbers, target: str | None, version: str | None) ->
     not known.
     """
     return ", ".join(filter(None, (date(numbers), target, version and f"loadgen {version}")))
+
+
+def document(result: RunResult, blocks: Iterable[Block]) -> Document:
+    """Put a document of a run together: its load, its answer, and these blocks."""
+    about = load_line.full_text(result)
+    title = load_line.title(result)
+    return Document(title, tuple(blocks), (answer(result),), about, origin(result))
 
 
 def blocks(result: RunResult) -> Iterator[Block]:
@@ -167,66 +176,43 @@ def _comments(changes: Mapping[str, Any]) -> Iterator[str]:
 
 def _headline(result: RunResult) -> Facts:
     """Select the six main numbers of the run."""
-    numbers = result.numbers
-    requested = numbers.request_rate
-    peak = numbers.max_output_tokens_per_s
+    numbers, peak = result.numbers, result.numbers.max_output_tokens_per_s
+    gone_s, answered = result.no_answer_since_s, answer_rate(result)
+    until = "" if gone_s is None else f"until {gone_s:.1f} s"
     lost = lost_text(result.cancelled.in_flight, result.cancelled.never_sent)
     ends = f"of {result.scheduled}; {numbers.failed} failed{f', {lost}' if lost else ''}"
-    beside_rate = "" if isinstance(requested, str) else f"requested: {requested:g} req/s"
-    gone_s = result.no_answer_since_s
-    tokens_per_s = (
-        numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
-    )
-    beside_tokens = (
-        ""
-        if peak is None or numbers.duration < 1
-        else f"{three_digits(peak, 'tok/s')} in the best second"
-    )
-    if gone_s is not None:
-        until = f"until {gone_s:.1f} s"
-        beside_rate = f"{until}; {beside_rate}" if beside_rate else until
-        beside_tokens = f"{until}; {beside_tokens}"
-    answered = answer_rate(result)
+    facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends)]
+    name, title, rate = "answer_rate", "Answers", answered
     if answered is None:
-        throughput = three_digits(numbers.request_throughput, "req/s")
-        rate = Fact(term("request_throughput", "Throughput"), throughput, beside_rate)
-    else:
-        rate = Fact(term("answer_rate", "Answers"), three_digits(answered, "req/s"), beside_rate)
-    facts = [Fact(term("requests", "Requests"), f"{numbers.completed} ok", ends), rate]
+        name, title, rate = "request_throughput", "Throughput", numbers.request_throughput
+    asked = numbers.request_rate
+    requested = "" if isinstance(asked, str) else f"requested: {asked:g} req/s"
+    facts.append(_fact(term(name, title), three_digits(rate, "req/s"), until, requested))
     if result.generates:
-        facts.append(
-            Fact(
-                term("output_throughput", "Output tokens"),
-                three_digits(tokens_per_s, "tok/s"),
-                beside_tokens,
-            )
+        tokens = (
+            numbers.output_throughput if gone_s is None else numbers.total_output_tokens / gone_s
         )
+        best = f"{three_digits(peak, 'tok/s')} in the best second"
+        best = "" if peak is None or numbers.duration < 1 else best
+        output = term("output_throughput", "Output tokens")
+        facts.append(_fact(output, three_digits(tokens, "tok/s"), until, best))
     else:
         facts.append(
-            Fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"), "")
+            _fact(Span("Input tokens"), three_digits(numbers.total_token_throughput, "tok/s"))
         )
     for metric in groups.metrics(result):
         name = slo.distribution(metric, result.latency_from)
         distribution = result.latency(metric)
-        few = (
-            " (few values)"
-            if latencies.few_mark("p99", latencies.request_count(name, result))
-            else ""
-        )
-        size, unit = latency_unit(distribution.p50_ms, distribution.p99_ms)
-        p50, p99 = (
-            three_digits(None if ms is None else ms / size, unit)
-            for ms in (distribution.p50_ms, distribution.p99_ms)
-        )
-        beside = filter(
-            None,
-            (
-                f"p99 {p99}{few}" if distribution.count else "",
-                latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS),
-            ),
-        )
-        facts.append(Fact(term(name, f"{metric.upper()} p50"), p50, "; ".join(beside)))
+        few = latencies.few_mark("p99", latencies.request_count(name, result))
+        p50, p99 = in_one_unit(distribution.p50_ms, distribution.p99_ms)
+        highest = f"p99 {p99}{' (few values)' if few else ''}" if distribution.count else ""
+        error = latencies.large_client_errors(name, result, latencies.HEADLINE_COLUMNS)
+        facts.append(_fact(term(name, f"{metric.upper()} p50"), p50, highest, error))
     return Facts(tuple(facts))
+
+
+def _fact(name: Span, value: str, *beside: str) -> Fact:
+    return Fact(name, value, "; ".join(filter(None, beside)))
 
 
 def _provenance_tables(provenance: Provenance) -> Iterator[Block]:

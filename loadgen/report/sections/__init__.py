@@ -2,9 +2,10 @@
 each number means, as a page says it beside the number. docs/numbers.md defines more.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 
 from loadgen.document import Span
+from loadgen.util.number_format import plural
 
 DUE = "when the schedule wants the request sent"
 SENT = "when its last byte leaves this machine"
@@ -55,6 +56,17 @@ LEGEND = {
 def legend(metrics: Container[str | None]) -> str:
     """Say what some latencies are, in a line."""
     return "; ".join(text for metric, text in LEGEND.items() if metric in metrics)
+
+
+def said(text: str, *values: object) -> Iterator[str]:
+    """Write a sentence with these values; nothing where one is None."""
+    if None not in values:
+        yield text.format(*values)
+
+
+def some(number: int | None, noun: str) -> str | None:
+    """Write a count with its noun; None if there is none."""
+    return plural(number, noun) if number else None
 
 
 def term(name: str, text: str) -> Span:

@@ -7,15 +7,14 @@ from loadgen.document import Block, Items, Span, Table
 from loadgen.metrics.statistic import NO_BOUND
 from loadgen.report.result import RunResult
 from loadgen.report.result.client import ProcessUsage
-from loadgen.report.sections import term
+from loadgen.report.sections import said, term
 from loadgen.util.number_format import UNKNOWN, fixed, in_table, percent, plural
 
 
 def _remarks(result: RunResult) -> Iterator[str]:
     """Write how busy the client was, its connections, and whether its files are complete."""
-    client = result.client
-    users = result.provenance.settings.users
-    if users is not None:
+    client, tokens, settings = result.client, result.tokens, result.provenance.settings
+    if settings.users is not None:
         yield (
             "Closed loop: each request was due when its user had thought; no user has two "
             "requests in flight"
@@ -34,21 +33,20 @@ def _remarks(result: RunResult) -> Iterator[str]:
         opened = f"{plural(client.warm_connections, 'connection')} opened before the clock, "
         waited = f"{late} waited for one"
     yield f"Client: {busy}{opened}{waited}"
-    if result.provenance.settings.transport == AIOHTTP:
+    if settings.transport == AIOHTTP:
         yield "Transport: aiohttp, so times are those of reading"
-    tokens = result.tokens
     if tokens.unbounded_events:
         yield f"Arrival times: {NO_BOUND}"
     elif events := tokens.token_events:
         what = "tokens" if result.streams else "answers"
-        by_kernel = percent(1 - tokens.user_stamped_events / events, 1)
-        exact = percent(1 - tokens.inexact_events / events, 1)
-        yield f"Arrival times: {by_kernel} of the {what} stamped by the kernel, {exact} exact"
-        if reordered := tokens.reordered_events:
-            yield (
-                f"The network lost or reordered segments: {percent(reordered / events, 1)} of the "
-                f"{what} waited for them"
-            )
+        yield from said(
+            "Arrival times: {:.1%} of the {} stamped by the kernel, {:.1%} exact",
+            1 - tokens.user_stamped_events / events,
+            what,
+            1 - tokens.inexact_events / events,
+        )
+        waiting = "The network lost or reordered segments: {:.1%} of the {} waited for them"
+        yield from said(waiting, tokens.reordered_events / events or None, what)
     engine = result.provenance.saved_engine
     for about in (engine, *engine.get("targets", ())):
         yield from map("Before the load: {}.".format, about.get("preflight", {}).get("changes", ()))
@@ -59,15 +57,12 @@ def _remarks(result: RunResult) -> Iterator[str]:
         )
     if client.connections_reused is False and not result.outcomes.get("refused"):
         yield "No connection was used twice: each request opened its own"
-    if client.disturbance:
-        yield f"Meanwhile {client.disturbance}"
-    if client.records_error:
-        yield f"The records are not complete: {client.records_error}"
+    yield from said("Meanwhile {}", client.disturbance or None)
+    yield from said("The records are not complete: {}", client.records_error or None)
     if (capture := client.capture) is not None:
         left_out = f", {capture.left_out} left out for lack of room" if capture.left_out else ""
         yield f"Captured {plural(capture.responses, 'response')}{left_out}"
-        if capture.error:
-            yield f"The capture is not complete: {capture.error}"
+        yield from said("The capture is not complete: {}", capture.error or None)
 
 
 def blocks(result: RunResult) -> Iterator[Block]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadgen.checks.distortion import GAPS_BELOW_50_US, READ_TOGETHER, allowed_ms
 from loadgen.checks.workload import TOKENS_PER_EVENT
-from loadgen.config.slo import LATENCY_METRICS, distribution
+from loadgen.config.slo import LATENCY_METRICS
 from loadgen.document import Block, Items, Span, Table
 from loadgen.metrics.snapshot import DISTRIBUTIONS, LATENCIES, requests_of
 from loadgen.metrics.statistic import NO_BOUND
@@ -129,14 +129,6 @@ def distributions(result: RunResult) -> Iterator[tuple[str, str]]:
         else:
             for clock in clocks:
                 yield f"{metric}_{clock}", f"{title} from {CLOCKS[clock]}"
-
-
-def main(result: RunResult) -> Iterator[tuple[str, str]]:
-    """List the rows of a short report: those of `MAIN`, on the clock of the result."""
-    titles = {distribution(metric, result.latency_from): MAIN[metric] for metric in MAIN}
-    for name, _ in distributions(result):
-        if name in titles:
-            yield name, titles[name]
 
 
 def measured(result: RunResult) -> Iterator[tuple[str, str]]:

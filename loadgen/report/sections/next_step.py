@@ -44,34 +44,29 @@ ADVICE = {
     "protocol_error": "check --endpoint and --backend",
     "client_error": "see the message; `loadgen doctor` names the limits of this machine",
 }
+IDLE = "repeat on an idle machine"
 # Checks that say what is wrong, and what to do, where a run is in a state.
 PROBLEMS = {State.OVERLOADED: (PAST_THE_END, PILE_UP)}
 
 
 def after_run(result: RunResult) -> str:
     """Say what to do after a run; empty if nothing would be both true and useful."""
+    wrong = next(iter(result.failed_checks), None)
+    is_busy = wrong is None or any(check.name in BUSY_MACHINE for check in result.failed_checks)
     match state_of(result):
         case State.FAILED:
             return _after_failure(result)
-        case State.OVERLOADED:
-            problem = _failed(result, *PROBLEMS[State.OVERLOADED])
-            return problem.advice if problem else "use a lower rate"
-        case State.TOO_FEW:
-            few = _failed(result, TOO_FEW_FOR_SLO)
-            if few is None:
-                return _after_success(result)
-            return f"{few.advice}: {_requests_flag(result, int(few.allowed or 0))}"
-        case State.SLO_MISSED:
-            return _after_a_miss(result)
-        case State.INVALID | State.SUSPECT:
-            wrong = next(iter(result.failed_checks), None)
-            return (
-                wrong.advice
-                if wrong
-                else "free a core, which makes the timing error of loadgen smaller"
-            )
+        case State.INVALID:
+            return wrong.advice if wrong else ""
+        case State.SUSPECT:
+            advice = [IDLE] if is_busy else []
+            advice += [wrong.advice] if wrong else []
+            return f"do not rely on these figures: {'; '.join(advice)}"
         case State.OK:
             return _after_success(result)
+        case state:
+            step = AFTER[state](result)
+            return "; then ".join(filter(None, ([IDLE] if wrong and is_busy else []) + [step]))
 
 
 def on_failures(outcomes: Mapping[str, int]) -> str:
@@ -115,7 +110,7 @@ def once_valid(step: str, failed_checks: Collection[str], verdict: str) -> str:
     if verdict != Verdict.SUSPECT:
         return step
     is_machine = not failed_checks or any(name in BUSY_MACHINE for name in failed_checks)
-    again = "repeat on an idle machine" if is_machine else "remove the reasons of SUSPECT, repeat"
+    again = IDLE if is_machine else "remove the reasons of SUSPECT, repeat"
     return f"{again}; then {step}" if step else again
 
 
@@ -145,6 +140,18 @@ def _after_failure(result: RunResult) -> str:
     if hung := _failed(result, SERVER_HUNG):
         return hung.advice
     return on_failures(result.outcomes) or "let a run go on until requests end"
+
+
+def _after_overload(result: RunResult) -> str:
+    problem = _failed(result, *PROBLEMS[State.OVERLOADED])
+    return problem.advice if problem else "use a lower rate"
+
+
+def _after_too_few(result: RunResult) -> str:
+    few = _failed(result, TOO_FEW_FOR_SLO)
+    if few is None:
+        return _after_success(result)
+    return f"{few.advice}: {_requests_flag(result, int(few.allowed or 0))}"
 
 
 def _after_a_miss(result: RunResult) -> str:
@@ -190,3 +197,11 @@ def _is_searchable(settings: RunSettings) -> bool:
         or settings.random_batch_size > 1
         or any(request_class.slo for request_class in settings.request_classes)
     )
+
+
+# What to do in the states that are about the server, once the machine is idle.
+AFTER = {
+    State.OVERLOADED: _after_overload,
+    State.TOO_FEW: _after_too_few,
+    State.SLO_MISSED: _after_a_miss,
+}

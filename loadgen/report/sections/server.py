@@ -1,6 +1,7 @@
 """Server: its prefix cache, and what servers and GPUs reported, with what was measured."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from statistics import fmean
 from urllib.parse import urlsplit
 
 from loadgen.config.load import AS_IS, COLD, SALTED
@@ -8,7 +9,7 @@ from loadgen.core.server_times import ASKED
 from loadgen.document import Block, Items, Paragraph, Table
 from loadgen.report.result import RunResult
 from loadgen.report.result.server import GpuLevels, MetricsSource, PrefixCache, ServerMetrics
-from loadgen.report.sections import outcomes
+from loadgen.report.sections import outcomes, said, some
 from loadgen.util.number_format import UNKNOWN, in_table, percent, plural
 
 HEADINGS = ("server", "loadgen")
@@ -71,34 +72,6 @@ def table(result: RunResult, metrics: ServerMetrics) -> list[tuple[str, str, str
     return rows
 
 
-def call_lines(result: RunResult) -> Iterator[str]:
-    """Name the calls to the servers beside the load that succeeded; nothing where there are
-    none.
-    """
-    paths: dict[str, list[str]] = {}
-    for call in result.server_calls:
-        path = urlsplit(call.url).path
-        if call.error is None and path not in paths.setdefault(call.moment, []):
-            paths[call.moment].append(path)
-    if calls := [
-        f"{' and '.join(names)} {moment} the run" for moment, names in paths.items() if names
-    ]:
-        yield f"Calls to the server: {', '.join(calls)}"
-
-
-def key_lines(result: RunResult) -> Iterator[str]:
-    """Write how often the key was renewed; nothing where it was not."""
-    if count := result.key_renewals:
-        yield f"API key: renewed {plural(count, 'time')} during the run"
-
-
-def time_lines(result: RunResult) -> Iterator[str]:
-    """Write who said times of the server's, request by request; nothing where nobody did."""
-    for by, count in result.server_times.items():
-        cost = "; this costs it CPU time" if by in ASKED else ""
-        yield f"Times of the server: said by {by} of {plural(count, 'request')}{cost}"
-
-
 def cache_lines(result: RunResult) -> Iterator[str]:
     """Write what was done to the cache, what it gave back, and what it could; nothing where none
     of it is known.
@@ -114,8 +87,7 @@ def cache_lines(result: RunResult) -> Iterator[str]:
 
 def blocks(result: RunResult) -> Iterator[Block]:
     """Write the prefix cache, the calls, then the metrics of the server, or that there are none."""
-    lines = (cache_lines, call_lines, key_lines, time_lines)
-    if notes := [line for lines_of in lines for line in lines_of(result)]:
+    if notes := [*cache_lines(result), *_other_notes(result)]:
         yield Items.of(notes)
     metrics = result.server
     if metrics is None:
@@ -129,6 +101,22 @@ def blocks(result: RunResult) -> Iterator[Block]:
         yield Table.of(("", *HEADINGS), table(result, metrics), text_columns=1)
     if metrics.gpus:
         yield Paragraph.of(_gpu_summary(metrics.gpu_levels))
+
+
+def _other_notes(result: RunResult) -> Iterator[str]:
+    """Write the calls beside the load that succeeded, how often the key was renewed, and who said
+    times of the server's.
+    """
+    paths: dict[str, dict[str, None]] = {}
+    for call in result.server_calls:
+        if call.error is None:
+            paths.setdefault(call.moment, {})[urlsplit(call.url).path] = None
+    calls = [f"{' and '.join(names)} {moment} the run" for moment, names in paths.items()]
+    yield from said("Calls to the server: {}", ", ".join(calls) or None)
+    yield from said("API key: renewed {} during the run", some(result.key_renewals, "time"))
+    for by, count in result.server_times.items():
+        cost = "; this costs it CPU time" if by in ASKED else ""
+        yield f"Times of the server: said by {by} of {plural(count, 'request')}{cost}"
 
 
 def _heading(sources: list[MetricsSource]) -> str:
@@ -152,20 +140,20 @@ def _bucket(ends: list[float | None] | None) -> str:
 
 def _gpu_summary(levels: list[GpuLevels]) -> str:
     """Sum up the GPUs in a line."""
-    parts = []
-    if power := _known(gpu.power_w.mean for gpu in levels):
-        parts.append(f"{sum(power):.0f} W on average")
-    if busy := _known(gpu.busy_share.mean for gpu in levels):
-        parts.append(f"{percent(sum(busy) / len(busy))} busy")
-    if clock := _known(gpu.sm_clock_mhz.mean for gpu in levels):
-        parts.append(f"{sum(clock) / len(clock):.0f} MHz")
-    if memory := _known(gpu.memory_bytes.max for gpu in levels):
-        parts.append(f"{sum(memory) / 1e9:.1f} GB in use")
+    parts = list[str]()
+    for text, summary, values in (
+        ("{:.0f} W on average", sum, [gpu.power_w.mean for gpu in levels]),
+        ("{:.0%} busy", fmean, [gpu.busy_share.mean for gpu in levels]),
+        ("{:.0f} MHz", fmean, [gpu.sm_clock_mhz.mean for gpu in levels]),
+        (
+            "{:.1f} GB in use",
+            sum,
+            [gpu.memory_bytes.max and gpu.memory_bytes.max / 1e9 for gpu in levels],
+        ),
+    ):
+        if known := [value for value in values if value is not None]:
+            parts.append(text.format(summary(known)))
     return f"GPUs ({len(levels)}): {', '.join(parts) or UNKNOWN}"
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
 
 
 def _cache_state(cache: PrefixCache) -> str:

@@ -6,28 +6,28 @@ from loadgen.document import Block, Items, Paragraph, Table
 from loadgen.features import structured_output
 from loadgen.report.result import RunResult
 from loadgen.report.result.rates import SteadyState
-from loadgen.report.result.tokens import OVER_SAMPLE, Tokens
-from loadgen.report.sections import CLOCKS
+from loadgen.report.result.tokens import OVER_SAMPLE
+from loadgen.report.sections import CLOCKS, said, some
 from loadgen.util.number_format import fixed, percent, plural
 
 FULL = 0.999  # coverage of the power's readings that needs no remark
+# Whatever was streamed.
+BLOCK = "the TPOT of vLLM's block divides by all output tokens minus one"
 
 
 def rates(result: RunResult) -> Iterator[str]:
     """Write the answers that are JSON as asked, and the rates that vLLM's block does not have."""
     yield from structured_output.lines(result.structured_output)
-    rates = result.rates
-    if (state := result.numbers.steady_state) is not None:
+    rates, state = result.rates, result.numbers.steady_state
+    if state is not None:
         yield _steady_state(state)
-    elif rates.steady_output_tokens_per_s is not None:
-        steady = fixed(rates.steady_output_tokens_per_s, 2, "tok/s")
-        yield f"Steady output throughput, without ramp and tail: {steady}"
-    if rates.uncached_input_tokens_per_s is not None:
-        yield f"Uncached input throughput: {fixed(rates.uncached_input_tokens_per_s, 2, 'tok/s')}"
-    if rates.good_share is not None:
-        goodput = fixed(rates.goodput_requests_per_s, 2, "req/s")
-        clock = CLOCKS[result.latency_from]
-        yield f"Goodput from {clock}: {goodput}, {percent(rates.good_share, 2)} of all requests"
+    else:
+        steady = rates.steady_output_tokens_per_s
+        yield from said("Steady output throughput, without ramp and tail: {:.2f} tok/s", steady)
+    yield from said("Uncached input throughput: {:.2f} tok/s", rates.uncached_input_tokens_per_s)
+    goodput = "Goodput from {}: {:.2f} req/s, {:.2%} of all requests"
+    clock = CLOCKS[result.latency_from]
+    yield from said(goodput, clock, rates.goodput_requests_per_s, rates.good_share)
 
 
 def efficiency(result: RunResult) -> Iterator[str]:
@@ -37,35 +37,29 @@ def efficiency(result: RunResult) -> Iterator[str]:
     figures = result.efficiency
     if figures is None:
         return
-    if figures.output_tokens_per_s_per_user is not None:
-        yield (
-            f"Interactivity: {fixed(figures.output_tokens_per_s_per_user, 2)} tok/s per user "
-            "(1 / median TPOT)"
-        )
-    if figures.gpus is not None:
-        output, total = (
-            fixed(figures.output_tokens_per_s_per_gpu, 2),
-            fixed(figures.total_tokens_per_s_per_gpu, 2),
-        )
-        yield f"Per GPU ({plural(figures.gpus, 'GPU')}): {output} output tok/s, {total} total tok/s"
-    if figures.energy_j is not None:
-        share = figures.energy_coverage or 0.0
-        covered = "" if share >= FULL else f", power read in {percent(share)} of the time"
-        output, total = (
-            fixed(figures.joules_per_output_token, 4),
-            fixed(figures.joules_per_token, 4),
-        )
-        yield (
-            f"Energy: {fixed(figures.energy_j, 1)} J; {output} J per output token, {total} J "
-            f"per token{covered}"
-        )
-    if figures.cost_per_million_output_tokens is not None:
-        output, total = (
-            fixed(figures.cost_per_million_output_tokens, 4),
-            fixed(figures.cost_per_million_tokens, 4),
-        )
-        yield f"Cost: {output} per million output tokens, {total} per million tokens"
-    elif result.provenance.settings.gpu_hour_price is not None:
+    speed = "Interactivity: {:.2f} tok/s per user (1 / median TPOT)"
+    yield from said(speed, figures.output_tokens_per_s_per_user)
+    yield from said(
+        "Per GPU ({}): {:.2f} output tok/s, {:.2f} total tok/s",
+        some(figures.gpus, "GPU"),
+        figures.output_tokens_per_s_per_gpu,
+        figures.total_tokens_per_s_per_gpu,
+    )
+    share = figures.energy_coverage or 0.0
+    yield from said(
+        "Energy: {:.1f} J; {:.4f} J per output token, {:.4f} J per token{}",
+        figures.energy_j,
+        figures.joules_per_output_token,
+        figures.joules_per_token,
+        "" if share >= FULL else f", power read in {percent(share)} of the time",
+    )
+    cost = figures.cost_per_million_output_tokens
+    yield from said(
+        "Cost: {:.4f} per million output tokens, {:.4f} per million tokens",
+        cost,
+        figures.cost_per_million_tokens,
+    )
+    if cost is None and result.provenance.settings.gpu_hour_price is not None:
         yield "Cost: not known, since the number of GPUs is not; give --gpus"
 
 
@@ -102,8 +96,8 @@ def blocks(result: RunResult) -> Iterator[Block]:
 
 def _count_differences(result: RunResult) -> Iterator[str]:
     """Write what was left out, how count and stream differ, and what TPOT is over all tokens."""
-    if left_out := result.provenance.saved_prompts.get("rows_left_out"):
-        yield f"Rows of the trace without input or output tokens, left out: {left_out}"
+    left_out = result.provenance.saved_prompts.get("rows_left_out") or None
+    yield from said("Rows of the trace without input or output tokens, left out: {}", left_out)
     tokens = result.tokens
     if result.generates and not result.streams:
         yield "Each answer came in one piece (--disable-stream): its tokens have no times"
@@ -112,40 +106,20 @@ def _count_differences(result: RunResult) -> Iterator[str]:
             f"Usage and stream differ: {plural(tokens.unseen_tokens, 'token')} counted but not "
             f"seen as events, {plural(tokens.surplus_events, 'event')} beyond the count"
         )
-    if tokens.silent_events:
-        yield (
-            f"Tokens without text: {plural(tokens.silent_events, 'event')}, as many as usage or "
-            "token ids count beyond the text"
-        )
-    if tokens.disagreeing_counts:
-        yield (
-            f"{plural(tokens.disagreeing_counts, 'answer')} with prompt and completion tokens "
-            f"that do not add up to their total: {tokens.disagreeing_tokens} tokens apart"
-        )
-    yield from _hidden(tokens)
-    if tokens.nan_events:
-        events = plural(tokens.nan_events, "event")
-        yield f"{events} had NaN or infinity: the model's logits may be broken"
-    if tokens.unplanned_requests:
-        prompts = plural(tokens.unplanned_requests, "prompt")
-        yield f"{prompts} without a planned length: only the server counted them"
-    if tokens.imputed_gaps:
-        yield (
-            f"Gaps of ITL that are imputed: {tokens.imputed_gaps}, equal parts of the gap before "
-            f"an event of several tokens, counted by {tokens.itl_counted_by}"
-        )
-    if result.tpot_token_weighted_ms is not None:
-        yield f"TPOT weighted by tokens: {fixed(result.tpot_token_weighted_ms, unit='ms')}"
-
-
-def _hidden(tokens: Tokens) -> Iterator[str]:
-    """Write how many tokens were counted and never streamed, and what TPOT divides by instead."""
-    block = (
-        "the TPOT of vLLM's block divides by all output tokens minus one"  # whatever was streamed
+    yield from said(
+        "Tokens without text: {}, as many as usage or token ids count beyond the text",
+        some(tokens.silent_events, "event"),
     )
-    if tokens.hidden_tokens:
-        count = plural(tokens.hidden_tokens, "reasoning token")
-        yield f"{count} never streamed: in throughput, and not in TPOT; {block}"
+    yield from said(
+        "{} with prompt and completion tokens that do not add up to their total: {} tokens apart",
+        some(tokens.disagreeing_counts, "answer"),
+        tokens.disagreeing_tokens,
+    )
+    yield from said(
+        "{} never streamed: in throughput, and not in TPOT; {}",
+        some(tokens.hidden_tokens, "reasoning token"),
+        BLOCK,
+    )
     if (sample := tokens.text_sample) is not None:
         yield (
             f"Text tokenized after the run: {sample.streamed:g} tokens where {sample.counted:g} "
@@ -155,8 +129,19 @@ def _hidden(tokens: Tokens) -> Iterator[str]:
     if tokens.tpot_over == OVER_SAMPLE:
         yield (
             "TPOT is over the streamed tokens of these answers alone, as --tokenizer counts "
-            f"them; {block}"
+            f"them; {BLOCK}"
         )
+    broken = "{} had NaN or infinity: the model's logits may be broken"
+    yield from said(broken, some(tokens.nan_events, "event"))
+    unplanned = "{} without a planned length: only the server counted them"
+    yield from said(unplanned, some(tokens.unplanned_requests, "prompt"))
+    yield from said(
+        "Gaps of ITL that are imputed: {}, equal parts of the gap before an event of several "
+        "tokens, counted by {}",
+        tokens.imputed_gaps or None,
+        tokens.itl_counted_by,
+    )
+    yield from said("TPOT weighted by tokens: {:.3f} ms", result.tpot_token_weighted_ms)
 
 
 def _steady_state(state: SteadyState) -> str:

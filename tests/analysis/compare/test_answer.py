@@ -8,7 +8,7 @@ from loadgen.analysis.compare.answer import Change, Word, change_of
 from loadgen.analysis.compare.comparison import compare
 from loadgen.analysis.compare.side import Side
 from loadgen.document import Colour
-from tests.helpers.compared_runs import FEW, recorded, saved, starts, unanswered
+from tests.helpers.compared_runs import FEW, recorded, saved, server, starts, unanswered
 
 NO_INTERVALS = "no intervals: this may be chance"
 
@@ -27,12 +27,33 @@ def test_word_and_what_is_sure_come_first() -> None:
     found = answered(starts(Path("a"), 20.0, 20.2, 19.9), starts(Path("b"), 10.0, 10.1, 9.9))
     assert found.word is Word.FASTER
     assert dict(found.answer.parts) == {
-        '"new" is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), TPOT p50 -50.1% (-51.5 to -48.7), '
-        "ICL p50 -50.1% (-51.5 to -48.7), E2EL p50 -50.1% (-51.1 to -49.0)": Colour.GREEN,
+        '"new" is FASTER: TTFT p50 -50.1% (-51.2 to -48.9)': Colour.GREEN,
+        "also faster: TPOT p50 -50.1% (-51.5 to -48.7), ICL p50 -50.1% (-51.5 to -48.7), "
+        "E2EL p50 -50.1% (-51.1 to -49.0)": Colour.NONE,
         "undecided: req/s +2.8% (-2.9 to +8.8)": Colour.NONE,
         "95% intervals from 3 runs of each": Colour.NONE,
         "all VALID": Colour.GREEN,
     }
+
+
+def test_the_largest_measured_change_is_the_main_number_and_that_of_the_server_follows() -> None:
+    def side(folder: str, ttft_ms: float, server_ms: float) -> str:
+        for number, factor in enumerate((1.0, 1.01, 0.99)):
+            unknown = {"p50": None, "p99": None}
+            theirs = {"count": 20.0, "mean": factor * server_ms} | unknown
+            ttft = {"server": theirs, "ours": {"count": 20, "mean": factor * ttft_ms} | unknown}
+            reported = server(0) | {"ttft_ms": ttft}
+            path = Path(folder) / f"{number}.json"
+            path.parent.mkdir(exist_ok=True)
+            saved(path, ttft=factor * ttft_ms, server=reported)
+        return folder
+
+    first, second, *_ = (
+        text for text, _ in answered(side("a", 20, 10), side("b", 10, 1)).answer.parts
+    )
+    assert first.startswith('"new" is FASTER: TTFT p50 -50')
+    assert second.startswith("also faster: ")
+    assert "Server: TTFT mean -90" in second
 
 
 def test_anything_worse_is_red() -> None:
@@ -74,7 +95,7 @@ def test_undecided_names_the_median_and_no_figure_of_too_few_requests() -> None:
     assert first == 'UNDECIDED: no significant difference between "base" and "new"'
     assert unclear.startswith("undecided: req/s -0.1% (-5.6 to +5.8), TTFT p50 +1.5% (")
     assert "p99" not in unclear
-    assert few == "p90s, p99s: too few requests"
+    assert few == "too few requests for p90 and p99 of TTFT, TPOT, ICL, E2EL"
 
 
 def test_runs_that_are_suspect_are_repeated_before_anything_is_switched() -> None:
@@ -101,7 +122,7 @@ def test_results_alone_decide_nothing() -> None:
     assert [text for text, _ in found.answer.parts] == [
         'UNDECIDED: no significant difference between "base" and "new"',
         "undecided: req/s -1.3%, TTFT p50 +25.0%, TPOT p50 +25.0%, ICL p50 +25.0%, E2EL p50 +25.0%",
-        "p90s, p99s: too few requests",
+        "too few requests for p90 and p99 of TTFT, TPOT, ICL, E2EL",
         NO_INTERVALS,
         "all VALID",
         "SIMULATED, not a real server",

@@ -46,7 +46,9 @@ def test_the_title_says_what_was_compared_and_the_chart_comes_before_the_table()
     assert document.title == 'Comparison of "new" with "base"'
     assert document.about.startswith("Load of each run: 20 requests, 10 tokens in")
     (found,) = document.answers
-    assert found.text.startswith('"new" is FASTER: TTFT p50 -50.1% (-51.2 to -48.9), ')
+    assert found.text.startswith(
+        '"new" is FASTER: TTFT p50 -50.1% (-51.2 to -48.9) | also faster: '
+    )
     assert found.kind == "tip"
     assert found.text.endswith(
         " | undecided: req/s +2.8% (-2.9 to +8.8) | 95% intervals from 3 runs of each | all VALID"

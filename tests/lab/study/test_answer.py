@@ -30,7 +30,7 @@ def test_a_gain_without_doubts_is_confirmed(tmp_path: Path) -> None:
         "in fresh starts | study finished"
     )
     assert answer(found()).text == said
-    following = "adopt quantization/fp8: serve Qwen/Qwen3-8B-FP8"
+    following = "deploy quantization/fp8: serve Qwen/Qwen3-8B-FP8"
     text = page(found(), tmp_path)
     assert text.startswith(
         '# Study "small": metric total_tps_per_box, workload short, engines vllm, '
@@ -51,7 +51,7 @@ def test_doubts_make_the_answer_suspect_and_are_counted(tmp_path: Path) -> None:
     assert said.text.endswith(doubt)
     assert said.kind == "warning"
     assert said.text in page(findings, tmp_path)
-    assert said.next_step.startswith("repeat on an idle machine; then adopt quantization/fp8: ")
+    assert said.next_step.startswith("repeat on an idle machine; then deploy quantization/fp8: ")
 
 
 def test_an_unfinished_study_has_no_doubts_yet(tmp_path: Path) -> None:

@@ -51,12 +51,12 @@ def test_comparison_without_bounds_was_disturbed() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "more_is_better", "text"),
     [
-        (0.0, math.inf, True, "+25.0% (0.0% to ...)"),
-        (0.0, math.inf, False, "-20.0% (... to 0.0%)"),
-        (-1.0, 0.25, False, "-20.0% (-20.0% to ...)"),
+        (0.0, math.inf, True, "+25.0% (at least 0.0%)"),
+        (0.0, math.inf, False, "-20.0% (at most 0.0%)"),
+        (-1.0, 0.25, False, "-20.0% (at least -20.0%)"),
     ],
 )
-def test_unknown_bound_is_left_open(
+def test_a_single_bound_is_said_in_words(
     low: float, high: float, more_is_better: bool, text: str
 ) -> None:
     assert compared(0.25, low, high, more_is_better=more_is_better).text(1) == text

@@ -9,12 +9,14 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from loadgen.lab.study.execute.trial import Trial, WorkloadRun
 from loadgen.lab.study.plan.plan import PlannedArm
 from loadgen.stats.group_sequential import Comparison
+from loadgen.util import number_format
 from loadgen.util.number_format import signed
 
 BOUNDED_BY_LOAD = "max_seqs"  # a value above the number of requests in flight has no effect
@@ -80,11 +82,11 @@ class Difference:
         return 0
 
     def bounds(self, digits: int) -> str:
-        """Return the bounds in words: "+1.0% to +2.0%"."""
-        low, high = (
-            "..." if bound is None else signed(bound, digits) for bound in (self.low, self.high)
+        """Return the bounds in words: "+1.0% to +2.0%", "at least +1.0%"."""
+        write = partial(signed, digits=digits)
+        bounds = self.unbounded or number_format.bounds(
+            self.low, self.high, write, "at least {}", "at most {}"
         )
-        bounds = self.unbounded or f"{low} to {high}"
         return f"{bounds}; {self.other_work}" if self.other_work else bounds
 
     def text(self, digits: int = 2) -> str:

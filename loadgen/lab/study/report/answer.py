@@ -94,7 +94,7 @@ def _of_valid_runs(findings: Findings) -> str:
         return f"keep the baseline{also}"
     baseline = last.arm(last.reference).planned
     change = changed_parameters(rival.planned, baseline)
-    return f"adopt {rival.name}: {change}{also}"
+    return f"deploy {rival.name}: {change}{also}"
 
 
 def _outcome(findings: Findings) -> tuple[str, Colour, str]:
