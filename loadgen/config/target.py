@@ -4,6 +4,8 @@ and server calls.
 Server calls are those beside the load: to the profiler, and what is called before the clock starts.
 """
 
+import re
+from collections.abc import Callable
 from typing import Any, Literal
 
 from loadgen.config.option import (
@@ -15,11 +17,14 @@ from loadgen.config.option import (
     SAMPLING,
     SECONDS,
     TARGET,
+    Form,
     Range,
     options_about,
     settings_class,
 )
+from loadgen.config.request_class import parse_skew
 from loadgen.errors import BadInput, setting
+from loadgen.util.redaction import HEADER_NAME, redact_user
 
 Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
@@ -56,9 +61,34 @@ _SERVER_SETTINGS = (
     *("model", "backend", "endpoint"),  # of the server at vLLM's own address
 )
 PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
+# Headers that every request has, or that a connection sets.
+OWN_HEADERS = (
+    *("host", "connection", "content-length", "content-type", "transfer-encoding"),
+    *("accept", "accept-encoding"),
+)
 engine_option = options_about(ENGINE)
 sampling_option = options_about(SAMPLING)
 target_option = options_about(TARGET)
+
+
+def header_names(field: str, remedy: str) -> Callable[[str], None]:
+    """Return a check that the text of a setting can be the name of a header of its own."""
+
+    def check(name: str) -> None:
+        if not HEADER_NAME.fullmatch(name):
+            problem = f"{name!r} contains characters that are not allowed in a header's name"
+            raise BadInput(setting(field), problem, remedy)
+        if name.lower() in OWN_HEADERS:
+            raise BadInput(setting(field), f"{name} is a header of every request", remedy)
+
+    return check
+
+
+def _check_urls(urls: tuple[str, ...]) -> None:
+    for url in urls:
+        if not re.fullmatch(r"https?://[!-~]+", url):
+            problem = f"{redact_user(url)!r} is not a URL"
+            raise BadInput(setting.profile_url, problem, "write http://HOST:PORT")
 
 
 @settings_class
@@ -115,6 +145,7 @@ class TargetSettings:
         "as often as the next (random)",
         metavar="RULE",
         needs="lora_modules",
+        parse=parse_skew,
     )
     tokenizer: str | None = target_option(
         None,
@@ -146,21 +177,31 @@ class TargetSettings:
         "header that holds the API key in place of a bearer token (api-key for deployments of "
         "Azure)",
         metavar="NAME",
+        parse=header_names("api_key_header", "give a name such as api-key"),
     )
     request_id_prefix: str = target_option(
-        "loadgen-", "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
+        "loadgen-",
+        "prefix of every X-Request-Id; a unique part follows",
+        metavar="TEXT",
+        form=Form(
+            HEADER_NAME.pattern,
+            "{!r} contains characters that are not allowed in a header",
+            "use letters, digits, - and _",
+        ),
     )
     session_header: str = target_option(
         "X-Session-ID",
         "header with the id of the session, for routers that keep a session on one server; none: "
         "no header",
         metavar="NAME",
+        parse=header_names("session_header", "give a name such as X-Session-ID, or none"),
     )
     session_token: str | None = target_option(
         None,
         "response header whose value the later turns of the session send back, for routers that "
         "choose a server at the first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
+        parse=header_names("session_token", "give a name such as x-session-token, or set-cookie"),
     )
     trace: bool = target_option(
         False,
@@ -301,6 +342,11 @@ class TargetSettings:
         "fields that no request has, such as ignore_eos or stream_options; without "
         "max_completion_tokens, max_tokens limits a chat's answer (what the server refuses)",
         metavar="FIELD",
+        form=Form(
+            "|".join(OPTIONAL),
+            "{!r} is no field that a request can do without",
+            f"choose from {', '.join(OPTIONAL)}",
+        ),
     )
 
     @property
@@ -355,6 +401,7 @@ class ServerCallSettings:
         "--base-url)",
         metavar="URL",
         needs="profile",
+        parse=_check_urls,
     )
     profile_batch_threshold: int | None = target_option(
         None,
@@ -375,6 +422,7 @@ class ServerCallSettings:
         "paths of the server that receive a POST before the clock starts, such as /reset_mm_cache "
         "of vLLM",
         metavar="PATH",
+        form=Form("/[!-~]*", "{!r} is not a path", "write for example /reset_mm_cache"),
     )
 
 
