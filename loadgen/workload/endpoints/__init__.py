@@ -168,7 +168,7 @@ def named(name: str) -> Api:
         raise BadInput(setting.backend, problem, "use vLLM's own tool for it")
     installed = packages.installed(GROUP)
     if name not in installed.names:
-        known = [*BUILT_IN, *sorted(installed.names)]
+        known = [*BUILT_IN, *sorted(installed.names - BUILT_IN.keys())]
         raise BadInput(setting.backend, f"unknown value {name!r}", _remedy(name, known))
     api = packages.load(setting.backend, installed[name])
     if not isinstance(api, Api):
