@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
+from loadgen.config.backends import BACKENDS, WITHOUT_TOKENS
 from loadgen.config.option import (
     ENGINE,
     EVERYDAY,
@@ -28,17 +29,6 @@ from loadgen.util.redaction import HEADER_NAME, redact_user
 
 Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
-CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
-EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
-# Backends whose answers have no tokens, but embeddings or scores in one piece; and their usual
-# paths.
-POOLING_BACKENDS = {
-    "openai-embeddings": EMBEDDINGS_ENDPOINT,
-    "openai-embeddings-chat": EMBEDDINGS_ENDPOINT,
-    "infinity-embeddings": EMBEDDINGS_ENDPOINT,
-    "vllm-pooling": POOLING_ENDPOINT,
-    "vllm-rerank": RERANK_ENDPOINT,
-}
 # Fields of a body that a request can do without, and that servers may refuse: those that engines
 # have beyond OpenAI's API, and those of OpenAI's. The limit of a chat's answer is then max_tokens.
 IGNORE_EOS, MAX_COMPLETION_TOKENS, MAX_TOKENS = "ignore_eos", "max_completion_tokens", "max_tokens"
@@ -372,9 +362,9 @@ class TargetSettings:
     def generates(self) -> bool:
         """Whether answers have tokens; embeddings and scores have none."""
         if self.backend is not None:
-            return self.backend not in POOLING_BACKENDS
-        endings = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]
-        return self.endpoint_path is None or not self.endpoint_path.endswith(tuple(endings))
+            return self.backend not in WITHOUT_TOKENS
+        endings = tuple(BACKENDS[name].ending for name in WITHOUT_TOKENS)
+        return self.endpoint_path is None or not self.endpoint_path.endswith(endings)
 
 
 @settings_class

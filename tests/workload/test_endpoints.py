@@ -8,6 +8,7 @@ import orjson
 import pytest
 from msgspec import structs
 
+from loadgen.config.backends import BACKENDS
 from loadgen.config.settings import RunSettings
 from loadgen.core.reference_parser import parse
 from loadgen.errors import BadInput
@@ -33,7 +34,7 @@ def test_the_built_in_names_are_in_one_list() -> None:
 
 
 def test_every_built_in_name_has_an_api() -> None:
-    apis = {name: endpoints.find(RunSettings(backend=name)) for name in endpoints.BUILT_IN}
+    apis = {name: endpoints.find(RunSettings(backend=name)) for name in BACKENDS}
     assert apis["openai-chat"] is CHAT
     assert {name for name, api in apis.items() if api is COMPLETIONS} == {
         *("openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp")
@@ -129,8 +130,8 @@ def test_an_unknown_backend_is_refused_with_the_one_that_is_meant(
 
 
 def test_every_name_that_other_tools_have_means_a_backend() -> None:
-    assert set(endpoints.MEANT.values()) <= endpoints.BUILT_IN.keys()
-    assert not endpoints.MEANT.keys() & endpoints.BUILT_IN.keys()
+    assert set(endpoints.MEANT.values()) <= BACKENDS.keys()
+    assert not endpoints.MEANT.keys() & BACKENDS.keys()
 
 
 MINE = structs.replace(COMPLETIONS, path="/mine")
