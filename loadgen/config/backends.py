@@ -34,6 +34,7 @@ BACKENDS = {
     "openai-responses": Backend("/v1/responses", f"{_GENERATION}:RESPONSES"),
     "anthropic": Backend("/v1/messages", f"{_GENERATION}:MESSAGES"),
     "sglang-native": Backend("/generate", f"{_GENERATION}:GENERATE"),
+    "llama.cpp-native": Backend("/completion", "loadgen.workload.endpoints.llamacpp:COMPLETION"),
     "openai-embeddings": Backend("/v1/embeddings", f"{_POOLING}:EMBEDDINGS", generates=False),
     "openai-embeddings-chat": Backend(
         "/v1/embeddings", f"{_POOLING}:CHAT_EMBEDDINGS", generates=False
