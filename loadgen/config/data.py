@@ -128,7 +128,6 @@ class DataSettings:
         "of SGLang, which means [len*r, len]",
         metavar="R",
         tier=COMPAT,
-        parse=parse_ratios,
     )
     random_prefix_len: int = data_option(
         0,

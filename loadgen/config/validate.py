@@ -4,7 +4,7 @@ Nothing is sent or written before it.
 """
 
 from loadgen.config import load_check, request_check, route_check, server_url
-from loadgen.config.data import NO_TOKENIZER, RERANK, DataSettings
+from loadgen.config.data import NO_TOKENIZER, RERANK, DataSettings, parse_ratios
 from loadgen.config.load import CACHE, SALTED
 from loadgen.config.option import check_options
 from loadgen.config.output import (
@@ -50,6 +50,7 @@ def check_data(settings: DataSettings) -> None:
     Raises:
         BadInput: The first value that cannot be used.
     """
+    parse_ratios(settings.random_range_ratio)  # not with the field: of SGLang, it may be 1
     if settings.no_reranker and settings.dataset_name == RERANK and settings.random_batch_size < 2:
         problem = f"has no room for a document beside the query, with {setting.no_reranker}"
         raise BadInput(setting.random_batch_size, problem, "give 2 or more")
