@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import re
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from loadgen.config.load import SWEPT
 from loadgen.config.option import DATA, GROUPS, argument, flag, options
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.argument_parser import UNKNOWN
+from loadgen.util.argument_parser import UNKNOWN, Advice
 
 RUN = "Measure a server, or loadgen's own simulator with --engine sim."
 EXAMPLES = ("loadgen run --base-url http://host:8000 --rate 10 --duration 1m",)
@@ -55,7 +54,7 @@ def add_run_flags(parser: TopicParser, tool: str | None) -> None:
 
 
 def run_settings(
-    argv: Sequence[str], parser: Callable[[str | None], argparse.ArgumentParser] = run_parser
+    argv: Sequence[str], parser: Callable[[str | None], TopicParser] = run_parser
 ) -> dict[str, Any]:
     """Parse a command line into settings, by field name; flags of the tool of --compat stay as they
     are.
@@ -84,18 +83,10 @@ def run_settings(
     name = tools[0] if tools else None
     if name in compat.TRANSLATED and not HELP.intersection(others):
         return parse(_translated(name, others), parser(None))
-    try:
-        return parse(argv, parser(name if name in compat.TOOLS else None))
-    except BadInput as error:
-        extra = re.fullmatch("ignored explicit argument '(.*)'", error.problem)
-        remedy = (
-            _remedy(extra[1] if extra else error.field, argv)
-            if extra or error.problem == UNKNOWN
-            else None
-        )
-        if remedy is None:
-            raise
-        raise BadInput(error.path, "takes no value" if extra else error.problem, remedy) from error
+    reader = parser(name if name in compat.TOOLS else None)
+    own = reader.advise
+    reader.advise = lambda word: own(word) or _advice(word, argv)
+    return parse(argv, reader)
 
 
 def _translated(tool: str, words: Sequence[str]) -> list[str]:
@@ -108,14 +99,15 @@ def _translated(tool: str, words: Sequence[str]) -> list[str]:
     return translation.words
 
 
-def _remedy(word: str, argv: Sequence[str]) -> str | None:
+def _advice(word: str, argv: Sequence[str]) -> Advice:
     if word.startswith(("http://", "https://")):
-        return f"name the server with --base-url {word}"
+        return UNKNOWN, f"name the server with --base-url {word}"
     if "<" in word:  # a limit, or the beginning of one
-        return f'separate limits with commas: --slo "ttft_p99<500ms,{word}"'
+        return UNKNOWN, f'separate limits with commas: --slo "ttft_p99<500ms,{word}"'
     from loadgen.cli import translate  # not before: only a wrong flag needs it
 
-    return compat.equivalent(word) or translate.equivalent(word, argv)
+    remedy = compat.equivalent(word) or translate.equivalent(word, argv)
+    return (UNKNOWN, remedy) if remedy else None
 
 
 def add_settings(parser: TopicParser, tool: str | None, shown: Container[str] = NAMES) -> None:

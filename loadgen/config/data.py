@@ -13,10 +13,12 @@ from loadgen.config.option import (
     SECONDS,
     TOKENS,
     TOKENS_FROM_0,
+    Form,
     Range,
     options_about,
     settings_class,
 )
+from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_share
 
@@ -44,6 +46,25 @@ MAX_ZIPF = 100.0  # the first prefix then has all requests
 RANGE_RATIO = setting.random_range_ratio
 RANGE_RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 data_option = options_about(DATA)
+
+
+def parse_ratios(text: str) -> tuple[float, float]:
+    """Parse `--random-range-ratio`, and return the ratios of prompts and answers.
+
+    Raises:
+        BadInput: It is neither a number nor an object with exactly `input` and `output`, or a ratio
+            is not in [0, 1).
+    """
+    try:
+        values = (
+            json.loads(text) if text.lstrip().startswith("{") else {"input": text, "output": text}
+        )
+        ratios = {key: parse_share(str(ratio)) for key, ratio in values.items()}
+    except (ValueError, TypeError) as error:
+        raise BadInput(RANGE_RATIO, f"invalid ratio {text!r}", RANGE_RATIO_REMEDY) from error
+    if ratios.keys() != {"input", "output"} or not all(0 <= ratio < 1 for ratio in ratios.values()):
+        raise BadInput(RANGE_RATIO, f"{text} is not in range", RANGE_RATIO_REMEDY)
+    return ratios["input"], ratios["output"]
 
 
 @settings_class
@@ -80,7 +101,10 @@ class DataSettings:
         "data set's own rule)",
     )
     dataset_arg: tuple[str, ...] = data_option(
-        (), "options of a data set that an installed package adds", metavar="NAME=VALUE"
+        (),
+        "options of a data set that an installed package adds",
+        metavar="NAME=VALUE",
+        form=Form(".*=.*", "{!r} has no value", "write NAME=VALUE"),
     )
     random_input_len: int | str = data_option(
         1024,
@@ -193,6 +217,7 @@ class DataSettings:
         "seconds from the end of an answer to the next turn, or with --users to a user's next "
         "request: a number, MIN:MAX, exp:MEAN, normal:MEAN:STDEV or lognormal:MEAN:STDEV",
         metavar="SECONDS",
+        parse=ThinkTime.parse,
         tier=EVERYDAY,
     )
     history: Literal["real", "recorded"] = data_option(
@@ -377,22 +402,3 @@ class DataSettings:
     def keeps_trace_times(self) -> bool:
         """Whether requests are due at the times of a trace."""
         return self.dataset_name == TRACE and self.trace_times == "keep"
-
-
-def parse_ratios(text: str) -> tuple[float, float]:
-    """Parse `--random-range-ratio`, and return the ratios of prompts and answers.
-
-    Raises:
-        BadInput: It is neither a number nor an object with exactly `input` and `output`, or a ratio
-            is not in [0, 1).
-    """
-    try:
-        values = (
-            json.loads(text) if text.lstrip().startswith("{") else {"input": text, "output": text}
-        )
-        ratios = {key: parse_share(str(ratio)) for key, ratio in values.items()}
-    except (ValueError, TypeError) as error:
-        raise BadInput(RANGE_RATIO, f"invalid ratio {text!r}", RANGE_RATIO_REMEDY) from error
-    if ratios.keys() != {"input", "output"} or not all(0 <= ratio < 1 for ratio in ratios.values()):
-        raise BadInput(RANGE_RATIO, f"{text} is not in range", RANGE_RATIO_REMEDY)
-    return ratios["input"], ratios["output"]

@@ -3,6 +3,7 @@ result, and prefix cache.
 """
 
 import math
+from functools import partial
 from typing import Literal, get_args
 
 from loadgen.config.load_profile import CONCURRENCY, MAX_IN_FLIGHT, MAX_RATE, LoadProfile
@@ -20,12 +21,17 @@ from loadgen.config.option import (
     SECONDS,
     SHARE,
     SHARES,
+    Form,
     Range,
     options_about,
     settings_class,
 )
+from loadgen.config.slo import StopCondition, parse_goodput
+from loadgen.config.slo import parse as parse_slo
+from loadgen.config.user_behavior import EarlyEnd, Retry
 from loadgen.core.outcome import Outcome
 from loadgen.errors import setting
+from loadgen.util import source_address
 
 SeedPurpose = Literal["arrivals", "prompts", "order"]
 SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
@@ -186,6 +192,7 @@ class LoadSettings:
         "share of requests whose client closes the connection early, after tokens or a time: "
         "5%@tokens=10 or 5%@after=200ms; they count in no latency and no error rate",
         metavar="SHARE@WHEN",
+        parse=partial(EarlyEnd.parse, "disconnect"),
     )
     retry: str | None = load_option(
         None,
@@ -194,6 +201,7 @@ class LoadSettings:
         "from due include the waits",
         metavar="STATUSES",
         listed=True,
+        parse=Retry.parse,
     )
     num_warmups: int = load_option(
         0,
@@ -241,10 +249,16 @@ class LoadSettings:
     )
 
     warm_connections: str = connection_option(
-        "auto", "connections to open before the clock starts: auto, N or 0", metavar="auto|N"
+        "auto",
+        "connections to open before the clock starts: auto, N or 0",
+        metavar="auto|N",
+        form=Form("auto|[0-9]+", "invalid number {!r}", "write auto, or a number from 0"),
     )
     source_address: str | None = connection_option(
-        None, "local addresses that connections use in turn", metavar="A,B"
+        None,
+        "local addresses that connections use in turn",
+        metavar="A,B",
+        parse=source_address.parse,
     )
     connect_timeout: float = connection_option(
         60.0, "seconds to open a connection", unit=SECONDS, range=FROM_0
@@ -283,12 +297,14 @@ class LoadSettings:
         (),
         "limits in ms for a good request: ttft:200 tpot:50 e2el:5000",
         metavar="METRIC:MS",
+        parse=parse_goodput,
         tier=EVERYDAY,
     )
     slo: str | None = judgement_option(
         None,
         'limits, such as "ttft_p99<500ms,error_rate<1%"; repeatable',
         metavar="LIMITS",
+        parse=parse_slo,
         listed=True,
         tier=FIRST,
     )
@@ -298,6 +314,7 @@ class LoadSettings:
         "measured until then is "
         "reported, with exit code 9; repeatable",
         metavar="CONDITIONS",
+        parse=StopCondition.parse,
         listed=True,
         tier=EVERYDAY,
     )
@@ -326,6 +343,12 @@ class LoadSettings:
         if self.warmup is None:
             return self.num_warmups
         return math.ceil(min(self.request_rate * self.warmup, WARMUP_PROMPTS))
+
+    @property
+    def early_ends(self) -> list[EarlyEnd]:
+        """The shares of requests that the client itself ends."""
+        texts = {name: getattr(self, name) for name in EARLY_ENDS}
+        return [EarlyEnd.parse(name, text) for name, text in texts.items() if text is not None]
 
     @property
     def rate_changes(self) -> bool:

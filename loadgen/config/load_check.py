@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from loadgen.config import slo
 from loadgen.config.load import ALL_PROMPTS, MAX_DURATION_S, MAX_REQUESTS, RATES
 from loadgen.config.load_profile import CONCURRENCY, RATE
 from loadgen.config.request_class import CLASS, LORA_MODULES, RequestClass, total_rate
 from loadgen.config.run_fields import RunFields
+from loadgen.config.slo import StopCondition
 from loadgen.config.target import SIMULATOR
-from loadgen.config.user_behavior import ThinkTime
 from loadgen.errors import BadInput, setting
+from loadgen.util.number_format import duration, plural
 
 
 def check(settings: RunFields) -> None:
@@ -27,10 +29,9 @@ def check(settings: RunFields) -> None:
         _check_trace(settings)
     _check_ramp(settings)
     _check_profile(settings)
-    if settings.users is not None:
-        ThinkTime.parse(settings.think_time)
     _check_duration(settings)
     _check_warmup(settings)
+    _check_stop_conditions(settings)
 
 
 def _check_warmup(settings: RunFields) -> None:
@@ -193,3 +194,55 @@ def _check_duration(settings: RunFields) -> None:
     if settings.num_prompts is None and rate * settings.duration > MAX_REQUESTS:
         problem = f"{rate * settings.duration:.3g} requests are too many"
         raise BadInput(setting.duration, problem, f"keep a run under {MAX_REQUESTS:,} requests")
+
+
+def _check_stop_conditions(settings: RunFields) -> None:
+    """Check that the conditions of a run can hold during it."""
+    length_s, requests = _length_s(settings), settings.requests
+    for condition in (
+        StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ()
+    ):
+        limit, over_s = condition.limit, condition.over_s
+        if over_s is not None and over_s > length_s:
+            problem = (
+                f"{condition.text!r} looks back {duration(over_s)}, and the run sends for "
+                f"{duration(length_s)}"
+            )
+            raise BadInput(slo.STOP_WHEN, problem, "give a shorter time, or a longer run")
+        if limit.name in slo.RATES and limit.inclusive and limit.threshold >= 1:
+            raise BadInput(
+                slo.STOP_WHEN,
+                f"{condition.text!r} never holds: no rate is above 100%",
+                "give a lower limit",
+            )
+        if requests is None or requests < 1:  # their number is not known yet
+            continue
+        if limit.metric == slo.ERRORS and not requests > limit.threshold - (not limit.inclusive):
+            problem = f"{condition.text!r} never holds in a run of {plural(requests, 'request')}"
+            raise BadInput(
+                slo.STOP_WHEN, problem, f"give a lower limit, or a larger {setting.num_prompts}"
+            )
+        if limit.metric not in slo.GAPS and condition.min_values > requests:
+            problem = (
+                f"{condition.text!r} is judged from {condition.min_values} requests on, and "
+                f"the run has {requests}"
+            )
+            raise BadInput(
+                slo.STOP_WHEN,
+                problem,
+                f"give a larger {setting.num_prompts}, or a condition that fewer can decide",
+            )
+
+
+def _length_s(settings: RunFields) -> float:
+    """Return for how long the run sends at most, s; inf where that is not known."""
+    if (profile := settings.load_profile) is not None:
+        return profile.length_s
+    if settings.duration is not None:
+        return settings.duration
+    paced = (
+        math.isfinite(settings.request_rate)
+        and settings.max_concurrency is None
+        and not settings.timed_by_data
+    )
+    return settings.requests / settings.request_rate if paced and settings.requests else math.inf

@@ -2,8 +2,9 @@
 
 Its values are rates in requests/s, or numbers of requests in flight. A phase is `VALUE@TIME`, a
 constant load; `VALUE-VALUE@TIME`, a linear change from one value to another;
-`VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first; or
-`VALUE/ON+OFF@TIME`, which is read as constant phases of the value and of 0 in turn.
+`VALUE~VALUE/PERIOD@TIME`, a sine wave between two values that begins with the first;
+`VALUE/ON+OFF@TIME`, which is read as constant phases of the value and of 0 in turn; or
+`VALUE..VALUE/STEPS@TIME`, which is read as constant phases of equal lengths and steps.
 """
 
 import math
@@ -22,9 +23,9 @@ MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what o
 MAX_IN_FLIGHT = (
     1_000_000  # Linux lets a process open as many files, and so connections (fs.nr_open)
 )
-MAX_PIECES = 1000  # of a load that is on and off: the report has a row for each
+MAX_PIECES = 1000  # of a load that is on and off, or of steps: the report has a row for each
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
-_PHASE = rf"{_NUMBER}(?:(-|~){_NUMBER})?(?:/([^@]+))?@(.+)"
+_PHASE = rf"{_NUMBER}(?:(-|~|\.\.){_NUMBER})?(?:/([^@]+))?@(.+)"
 
 
 class Quantity(Struct, frozen=True):
@@ -225,6 +226,10 @@ def _phases(text: str, quantity: Quantity) -> Iterator[Phase]:
         if change is None and period is not None and "+" in period:
             yield from _on_and_off(float(first), period, _seconds(length, quantity), quantity)
             continue
+        if change == "..":
+            length_s = _seconds(length, quantity)
+            yield from _steps(float(first), float(last), period or "", length_s, quantity)
+            continue
         if (change == "~") != (period is not None):
             problem = f"{word.strip()!r}: a wave has a period, and nothing else has one"
             name = quantity.name.upper()
@@ -248,6 +253,19 @@ def _on_and_off(value: float, period: str, length_s: float, quantity: Quantity) 
             return
         yield Phase(phase_value, phase_value, min(phase_s, length_s - start_s))
         start_s += phase_s
+
+
+def _steps(
+    first: float, last: float, count: str, length_s: float, quantity: Quantity
+) -> Iterator[Phase]:
+    if not re.fullmatch("[0-9]{1,4}", count) or not 2 <= int(count) <= MAX_PIECES:
+        name = quantity.name.upper()
+        remedy = f"write {name}..{name}/STEPS@TIME with 2 to {MAX_PIECES:,}, such as 10..50/5@10m"
+        raise BadInput(quantity.field, f"{count!r} is not a number of steps", remedy)
+    steps = int(count)
+    for step in range(steps):
+        value = first + (last - first) * step / (steps - 1)
+        yield Phase(value, value, length_s / steps)
 
 
 def _seconds(text: str, quantity: Quantity) -> float:

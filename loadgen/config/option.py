@@ -124,6 +124,30 @@ class Range(Struct, frozen=True):
             raise BadInput(place, f"{shown} is out of range", f"give {self.expected}")
 
 
+class Form(Struct, frozen=True):
+    """How a text is written.
+
+    Attributes:
+        pattern: A regular expression of all of it.
+        problem: The problem of another text, which stands for the braces.
+        remedy: What to write.
+        separator: What is between the parts of a text that each have this form; empty: it is one.
+    """
+
+    pattern: str
+    problem: str
+    remedy: str
+    separator: str = ""
+
+    def check(self, place: str, value: str | tuple[str, ...] | None) -> None:
+        """Check that the value of a setting is None, or that each of its texts has this form."""
+        texts = (value,) if isinstance(value, str) else value or ()
+        for text in texts:
+            for part in text.split(self.separator) if self.separator else (text,):
+                if not re.fullmatch(self.pattern, part, re.DOTALL):
+                    raise BadInput(place, self.problem.format(part), self.remedy)
+
+
 FROM_0, FROM_1 = Range("0 or more", 0, FINITE), Range("1 or more", 1, FINITE)
 TOKENS_FROM_0, TOKENS = Range("0 tokens or more", 0), Range("1 token or more", 1)
 POSITIVE = Range("a number above 0", ABOVE_0)
@@ -144,6 +168,8 @@ class Option(Struct, frozen=True, kw_only=True):
         metavar: The placeholder of the value in `--help`.
         unit: How its numbers are written.
         range: The numbers that it may have; None: all.
+        form: How its texts are written; None: as the user likes.
+        parse: Reads what its text means, or refuses it; None: it needs no reading.
         excludes: Settings that cannot be given beside it.
         why: What it does, which excludes them, as in "which starts its own server".
         needs: A setting without which it has no effect; empty: none.
@@ -164,6 +190,8 @@ class Option(Struct, frozen=True, kw_only=True):
     metavar: str = ""
     unit: Unit = NUMBERS
     range: Range | None = None
+    form: Form | None = None
+    parse: Callable[[Any], object] | None = None
     excludes: tuple[str, ...] = ()
     why: str = ""
     needs: str = ""
@@ -266,7 +294,7 @@ class Option(Struct, frozen=True, kw_only=True):
             self._refuse(f"is a value of type {type(value).__name__}", f"give {expected}")
 
     def check(self, value: Any) -> None:
-        """Check that a value is not empty, one of the choices, and in range.
+        """Check that a value is not empty, one of the choices, in range, and can be read.
 
         Raises:
             BadInput: It is not.
@@ -277,6 +305,10 @@ class Option(Struct, frozen=True, kw_only=True):
             self._refuse(f"unknown value {value!r}", f"choose from {', '.join(self.choices)}")
         if self.range is not None and not isinstance(value, str):
             self.range.check(setting(self.name), value)
+        if self.form is not None:
+            self.form.check(setting(self.name), value)
+        if self.parse is not None and value is not None:
+            self.parse(value)
 
     def _refuse(self, problem: str, remedy: str) -> NoReturn:
         raise BadInput(setting(self.name), problem, remedy)

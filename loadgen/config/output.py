@@ -1,5 +1,6 @@
 """Settings of the output: what is reported of a run, and the files that are written."""
 
+import math
 import re
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from loadgen.config.option import (
     SECONDS,
     SHARE,
     SHARES,
+    Form,
     Range,
     option,
     options,
@@ -24,6 +26,7 @@ from loadgen.errors import BadInput, setting
 METRICS = ("ttft", "tpot", "itl", "e2el")
 # Of runs with a cap on requests in flight.
 QUEUE_METRICS = ("client_queue_time", "e2el_including_client_queue")
+ALL_METRICS = (*METRICS, *QUEUE_METRICS)
 LOOPBACK = "127.0.0.1"
 # Any of them writes the result.
 SAVING = ("save_result", "append_result", "save_detailed", "result_dir", "result_filename")
@@ -37,12 +40,50 @@ SGLANG_ARGUMENTS = (
     *("random_input_len", "random_output_len", "random_range_ratio"),
 )
 SGLANG_PERCENTILES = (90.0, 95.0, 99.0)
+PAGE = Form(r".*\.html", "{!r} does not end in .html", "write FILE.html")  # the name of one
 output_option = options_about(OUTPUT)
 
 
 def _file(text: str, metavar: str = "FILE", **about: Any) -> Any:
     """Declare a field that names a file that the run writes."""
     return option(None, OUTPUT, text, metavar=metavar, file=True, **about)
+
+
+def parse_percentiles(text: str) -> list[float]:
+    """Parse percentiles, such as "50,99,99.9".
+
+    Raises:
+        BadInput: One is no number from 0 to 100.
+    """
+    percentiles = []
+    for part in text.split(","):
+        try:
+            percentiles.append(float(part))
+        except ValueError:
+            percentiles.append(math.nan)
+        if not 0 <= percentiles[-1] <= 100:
+            remedy = "write numbers from 0 to 100, for example 50,99"
+            raise BadInput(setting.metric_percentiles, f"invalid percentile {part!r}", remedy)
+    return percentiles
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Parse the address of --prometheus, "9100", "0.0.0.0:9100" or "[::1]:9100"; the default host
+    is loopback.
+
+    Raises:
+        BadInput: The text is not an address.
+    """
+    host, colon, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536
+    if not port_fits or (colon and not bare) or (":" in bare and host == bare):
+        raise BadInput(
+            setting.prometheus,
+            f"invalid address {text!r}",
+            "write a port from 1 to 65535, or HOST:PORT",
+        )
+    return bare or LOOPBACK, int(port)
 
 
 @settings_class
@@ -55,9 +96,15 @@ class OutputSettings:
         "and e2el_including_client_queue",
         metavar="LIST",
         tier=COMPAT,
+        form=Form(
+            "|".join(ALL_METRICS),
+            "unknown metric {!r}",
+            f"choose from {','.join(ALL_METRICS)}",
+            separator=",",
+        ),
     )
     metric_percentiles: str = output_option(
-        "99", "percentiles to report", metavar="LIST", tier=COMPAT
+        "99", "percentiles to report", metavar="LIST", tier=COMPAT, parse=parse_percentiles
     )
     save_result: bool = output_option(False, "write the result as JSON", tier=COMPAT)
     save_detailed: bool = output_option(
@@ -81,7 +128,10 @@ class OutputSettings:
         tier=COMPAT,
     )
     metadata: tuple[str, ...] = output_option(
-        (), "KEY=VALUE pairs for the result", metavar="KEY=VALUE"
+        (),
+        "KEY=VALUE pairs for the result",
+        metavar="KEY=VALUE",
+        form=Form(".*=.*", "{!r} has no value", "write KEY=VALUE"),
     )
     gpus: int | None = output_option(
         None,
@@ -112,7 +162,7 @@ class OutputSettings:
         range=Range("0 s or more", 0),
     )
     hlog: str | None = _file("write the histograms as an HdrHistogram log")
-    html: str | None = _file("write the report as an HTML page", "FILE.html", tier=FIRST)
+    html: str | None = _file("write the report as an HTML page", "FILE.html", tier=FIRST, form=PAGE)
     markdown: str | None = _file("write a summary as Markdown that GitHub renders", tier=EVERYDAY)
     junit: str | None = _file(
         "write the gate as JUnit XML, one test case per limit of --slo", tier=EVERYDAY
@@ -126,6 +176,7 @@ class OutputSettings:
         metavar="PORT|HOST:PORT",
         instead="export the progress that on_progress receives",
         tier=EVERYDAY,
+        parse=parse_listen,
     )
     json: bool = output_option(
         False,
@@ -170,27 +221,3 @@ class OutputSettings:
 
 # Files that a run writes.
 FILES = tuple(name for name, option in options(OutputSettings).items() if option.file)
-
-
-def parse_percentiles(text: str) -> list[float]:
-    """Parse checked percentiles, such as "50,99,99.9"."""
-    return [float(part) for part in text.split(",")]
-
-
-def parse_listen(text: str) -> tuple[str, int]:
-    """Parse the address of --prometheus, "9100", "0.0.0.0:9100" or "[::1]:9100"; the default host
-    is loopback.
-
-    Raises:
-        BadInput: The text is not an address.
-    """
-    host, colon, port = text.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536
-    if not port_fits or (colon and not bare) or (":" in bare and host == bare):
-        raise BadInput(
-            setting.prometheus,
-            f"invalid address {text!r}",
-            "write a port from 1 to 65535, or HOST:PORT",
-        )
-    return bare or LOOPBACK, int(port)

@@ -6,11 +6,10 @@ from loadgen.config import slo
 from loadgen.config.data import MULTI_TURN, RERANK
 from loadgen.config.option import SAMPLING, options
 from loadgen.config.output import QUEUE_METRICS
-from loadgen.config.request_class import LORA_MODULES, parse_skew
+from loadgen.config.request_class import LORA_MODULES
 from loadgen.config.run_fields import RunFields
 from loadgen.config.slo import StopCondition
-from loadgen.config.target import OPTIONAL, TargetSettings
-from loadgen.config.user_behavior import EarlyEnd, Retry
+from loadgen.config.target import TargetSettings
 from loadgen.errors import BadInput, setting
 
 PROMPTS = {"messages", "prompt"}  # fields of a request body; an API may have further ones
@@ -32,13 +31,7 @@ def check(settings: RunFields) -> None:
     check_fields(
         setting.extra_body, settings.extra_body or {}, disable_stream=settings.disable_stream
     )
-    for name in {*settings.omit} - {*OPTIONAL}:
-        problem = f"{name!r} is no field that a request can do without"
-        raise BadInput(setting.omit, problem, f"choose from {', '.join(OPTIONAL)}")
     _check_lora(settings)
-    EarlyEnd.each(settings)
-    if settings.retry is not None:
-        Retry.parse(settings.retry)
     if not settings.streams:
         _check_without_stream(settings)
     elif settings.random_batch_size > 1 or settings.dataset_name == RERANK:
@@ -69,6 +62,10 @@ def _check_without_stream(settings: RunFields) -> None:
     if settings.dataset_name == MULTI_TURN and not settings.generates:
         problem = f"{NO_TOKENS}, which {MULTI_TURN} repeats"
         raise BadInput(setting.dataset_name, problem, "use random, jsonl or custom")
+    for end in settings.early_ends:
+        if end.tokens is not None:
+            problem = f"tokens={end.tokens}, where answers come in one piece"
+            raise BadInput(setting(end.name), problem, "write a time: SHARE%@after=TIME")
     metrics = [(setting.goodput, metric) for metric in slo.parse_goodput(settings.goodput)]
     metrics += [
         (setting.slo, limit.metric) for limit in (slo.parse(settings.slo) if settings.slo else ())
@@ -90,7 +87,6 @@ def _check_without_stream(settings: RunFields) -> None:
 
 
 def _check_lora(settings: RunFields) -> None:
-    parse_skew(settings.lora_assignment)
     if not settings.lora_modules:
         return
     if not all(settings.lora_modules):

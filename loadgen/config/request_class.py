@@ -8,19 +8,26 @@ values is repeated.
 LoRA adapters are classes, too: `--lora-assignment` says how requests are shared among them.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, Self
 
 from msgspec import Struct, field
 
-from loadgen.config import slo
 from loadgen.config.data import DataSettings
+from loadgen.config.load import LoadSettings
 from loadgen.config.load_profile import MAX_RATE
-from loadgen.config.option import ABOVE_0, Range, options
-from loadgen.errors import BadInput, Place, setting, within
-from loadgen.util.number_format import parse_number, parse_share
+from loadgen.config.option import (
+    ABOVE_0,
+    LOAD,
+    SHARES,
+    Option,
+    Range,
+    options,
+    options_about,
+    settings_class,
+)
+from loadgen.errors import BadInput, Place, setting, within, written_as
 from loadgen.util.redaction import HEADER_NAME, MARK, header_name, split_header
 
 CLASS = setting.classes
@@ -31,18 +38,50 @@ RANDOM, IN_TURN, SKEWED = "random", "round-robin", "skewed"
 LORA_REMEDY = f"write {RANDOM}, {IN_TURN}, or {SKEWED}:ALPHA with ALPHA above 1"
 MAX_CLASSES = 255
 MAX_PRIORITY = 999_999_999
-OWN_KEYS = ("share", "rate", "priority", "model", "header", "slo", "goodput")
 # Fields that a class cannot have.
 _OF_RUN = {"workload", "random_batch_size", "no_reranker", "no_oversample"}
-DATA_KEYS = tuple(name for name in options(DataSettings) if name not in _OF_RUN)
-KEYS = (*OWN_KEYS, *DATA_KEYS)
-SHARE_OF_CLASS = Range("a share above 0 and up to 1", ABOVE_0, 1.0)
-RATE = Range(f"requests/s, above 0 and up to {MAX_RATE:,.0f}", ABOVE_0, MAX_RATE)
+class_option = options_about(LOAD)
+
+
+@settings_class
+class ClassKeys:
+    """Keys of a class that no data set has."""
+
+    share: float | None = class_option(
+        None,
+        "part of all requests",
+        unit=SHARES,
+        range=Range("a share above 0 and up to 1", ABOVE_0, 1.0),
+    )
+    rate: float | None = class_option(
+        None,
+        "requests per second",
+        range=Range(f"requests/s, above 0 and up to {MAX_RATE:,.0f}", ABOVE_0, MAX_RATE),
+    )
+    priority: int | None = class_option(
+        None,
+        "the field `priority` of its requests",
+        range=Range(
+            f"a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a lower one is served "
+            "earlier",
+            -MAX_PRIORITY,
+            MAX_PRIORITY,
+        ),
+    )
+    model: str | None = class_option(None, "the model or LoRA adapter of its requests")
+    header: tuple[str, ...] = class_option((), "headers of its requests")
+
+
+OF_LOAD = {key: options(LoadSettings)[key] for key in ("slo", "goodput")}
+OF_DATA = {key: option for key, option in options(DataSettings).items() if key not in _OF_RUN}
+CHANGES = OF_DATA | OF_LOAD  # what a class has instead of the run
+OWN_KEYS = (*options(ClassKeys), *OF_LOAD)
+KEYS = options(ClassKeys) | CHANGES
 _TOLERANCE = 1e-6  # of the sum of shares
 _NAME = r"[\w.@/+-]{1,64}"
 _HEADER = rf"\s*{HEADER_NAME.pattern}="  # with a capital letter: else it is a key
 _PAIR = r"\s*([a-z][a-z_-]*)\s*=(.*)"
-Values = dict[str, list[str]]  # the values of each key of a class, at least one each
+Values = dict[str, Any]  # the value of each key of a class
 
 
 class RequestClass(Struct, frozen=True):
@@ -77,7 +116,7 @@ class RequestClass(Struct, frozen=True):
         """The fields of the data set that have another value for it; empty: it shares the data
         set of the run.
         """
-        return {key: value for key, value in self.changes.items() if key in DATA_KEYS}
+        return {key: value for key, value in self.changes.items() if key in OF_DATA}
 
     @classmethod
     def parse(cls, texts: tuple[str, ...]) -> tuple[Self, ...]:
@@ -93,52 +132,17 @@ class RequestClass(Struct, frozen=True):
         values = {class_name(text): _values(text) for text in texts}
         if len(values) < len(texts):
             raise BadInput(CLASS, "two classes have the same name", "give each a name of its own")
-        classes = [cls._of(name, share, values[name]) for name, share in _shares(values).items()]
-        for request_class in classes:
-            with within(CLASS, request_class.name):
-                slo.parse_goodput(request_class.changes.get("goodput", ()))
-                if request_class.slo is not None:
-                    slo.parse(request_class.slo)
-        return tuple(classes)
-
-    @classmethod
-    def _of(cls, name: str, share: float, values: Values) -> Self:
-        given = [key for key in DATA_KEYS if key in values]
-        with within(CLASS, name):
-            changes = {key: _read(key, values[key]) for key in given}
-        if "slo" in values:
-            changes["slo"] = ",".join(values["slo"])
-        if "goodput" in values:
-            changes["goodput"] = tuple(values["goodput"])
-        header = tuple(values.get("header", ()))
-        if any(pair[1].startswith("@") for pair in map(split_header, header) if pair):
-            problem = "a header is not read from a file"
-            raise BadInput(
-                (CLASS, name),
-                problem,
-                f"write its value, or give {setting.header} for all requests",
+        return tuple(
+            cls(
+                name,
+                share,
+                values[name].get("rate"),
+                values[name].get("model"),
+                values[name].get("priority"),
+                values[name].get("header", ()),
+                {key: value for key, value in values[name].items() if key in CHANGES},
             )
-        priority = None
-        if "priority" in values:
-            text = values["priority"][0]
-            if (
-                not re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII)
-                or abs(int(text)) > MAX_PRIORITY
-            ):
-                remedy = (
-                    f"give a whole number from -{MAX_PRIORITY:,} to {MAX_PRIORITY:,}; a "
-                    "lower one is served earlier"
-                )
-                raise BadInput((CLASS, name), f"invalid priority {text!r}", remedy)
-            priority = int(text)
-        return cls(
-            name,
-            share,
-            _number(name, "rate", values) if "rate" in values else None,
-            values["model"][0] if "model" in values else None,
-            priority,
-            header,
-            changes,
+            for name, share in _shares(values).items()
         )
 
 
@@ -267,23 +271,29 @@ def redacted_class(text: str) -> str:
 
 
 def _values(text: str) -> Values:
-    name, values = class_name(text), Values()
+    name = class_name(text)
+    texts: dict[str, list[str]] = {}
     for key, value in class_pairs(text):
         if key not in KEYS:
-            raise BadInput(
-                (CLASS, name),
-                f"unknown key {key!r}",
-                _known_keys(key, after_header="header" in values),
-            )
+            remedy = _known_keys(key, after_header="header" in texts)
+            raise BadInput((CLASS, name), f"unknown key {key!r}", remedy)
         if not value:
             raise BadInput((CLASS, name), f"{key} is empty", "give a value, or leave it out")
-        values.setdefault(key, []).append(value)
-        takes_several = key in ("header", "slo", "goodput") or (
-            key in DATA_KEYS and tuple in options(DataSettings)[key].classes
-        )
-        if len(values[key]) > 1 and not takes_several:
+        texts.setdefault(key, []).append(value)
+        if len(texts[key]) > 1 and not (KEYS[key].listed or tuple in KEYS[key].classes):
             raise BadInput((CLASS, name), f"{key} is given twice", "give it once")
-    return values
+    if any(pair[1].startswith("@") for pair in map(split_header, texts.get("header", ())) if pair):
+        remedy = f"write its value, or give {setting.header} for all requests"
+        raise BadInput((CLASS, name), "a header is not read from a file", remedy)
+    with within(CLASS, name), written_as({setting(key): (key,) for key in options(ClassKeys)}):
+        return {key: _read(KEYS[key], given) for key, given in texts.items()}
+
+
+def _read(option: Option, texts: list[str]) -> Any:
+    joined = ",".join(texts)
+    value = tuple(texts) if tuple in option.classes else option.read(joined)
+    option.check(value)
+    return value
 
 
 def _known_keys(key: str, *, after_header: bool) -> str:
@@ -316,28 +326,11 @@ def _shares(classes: dict[str, Values]) -> dict[str, float]:
         if kind not in values:
             remedy = "add share=" if kind == "share" else "add rate=, or give each a share"
             raise BadInput((CLASS, name), f"has no {kind}, which the other classes have", remedy)
-    numbers = {name: _number(name, kind, values) for name, values in classes.items()}
+    numbers = {name: values[kind] for name, values in classes.items()}
     total = sum(numbers.values())
     if kind == "share" and abs(total - 1) > _TOLERANCE:
         raise BadInput(CLASS, f"the shares add up to {total:.10g}", "let them add up to 1")
     return {name: number / total for name, number in numbers.items()}
-
-
-def _number(name: str, key: str, values: Values) -> float:
-    text = values[key][0]
-    parse, numbers = (parse_share, SHARE_OF_CLASS) if key == "share" else (parse_number, RATE)
-    try:
-        number = parse(text)
-    except ValueError:
-        number = math.nan
-    if not numbers.least <= number <= numbers.most:
-        raise BadInput((CLASS, name), f"invalid {key} {text!r}", f"give {numbers.expected}")
-    return number
-
-
-def _read(key: str, values: list[str]) -> Any:
-    option = options(DataSettings)[key]
-    return tuple(values) if tuple in option.classes else option.read(values[0])
 
 
 def _text(name: str, keys: Any) -> str:

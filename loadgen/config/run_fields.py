@@ -6,6 +6,7 @@ from loadgen.config.option import (
     EVERYDAY,
     FROM_1,
     SCALE,
+    Form,
     Range,
     options_about,
     settings_class,
@@ -35,6 +36,11 @@ class ScaleSettings:
         None,
         "measure from a Ray cluster: HOST:PORT of its head, or auto",
         metavar="auto|HOST:PORT",
+        form=Form(
+            "(?!ray://).*",
+            "ray:// addresses a proxy of Ray, which loadgen cannot use",
+            "run loadgen on a machine of the cluster, and give HOST:PORT of its head, or auto",
+        ),
         excludes=("capture",),
         why="measures in several processes",
     )

@@ -3,6 +3,7 @@ JSON, write flags.
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -72,16 +73,19 @@ def restored(shown: Mapping[str, Any]) -> RunSettings:
     Raises:
         TypeError, ValueError: The JSON has other keys or values.
     """
+    return _restored(json.dumps(shown))
+
+
+@functools.lru_cache(maxsize=1)  # the records and the result of a run have the same
+def _restored(text: str) -> RunSettings:
     declared = options(RunSettings)
-
-    def value(name: str, stored: Any) -> Any:
+    values = json.loads(text)
+    for name, stored in values.items():
         if isinstance(stored, list):
-            return tuple(stored)
-        return (
-            float(stored) if declared[name].type is float else stored
-        )  # JSON has no infinity: "inf"
-
-    return RunSettings(**{name: value(name, stored) for name, stored in shown.items()})
+            values[name] = tuple(stored)
+        elif declared[name].type is float:  # JSON has no infinity: "inf"
+            values[name] = float(stored)
+    return RunSettings(**values)
 
 
 def flags(settings: RunSettings) -> list[str]:

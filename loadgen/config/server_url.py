@@ -8,12 +8,8 @@ import ipaddress
 import re
 from urllib.parse import SplitResult, urlsplit
 
-# How the paths of the APIs end, a longer ending before that which it contains.
-ENDINGS = (
-    *("/chat/completions", "/completions", "/responses", "/messages"),
-    *("/embeddings", "/rerank", "/pooling", "/generate"),
-)
-V1 = "/v1"
+from loadgen.config.backends import ENDINGS, V1
+
 # Paths of APIs whose endpoints have no /v1.
 ROOT = re.compile(r"/v\d+(?:alpha|beta)?\d*(?:/openai)?$|/openai/deployments/[^/]+$")
 DEPLOYMENT = re.compile(r"/openai/deployments/([^/]+)$")

@@ -190,14 +190,14 @@ class RunSettings(RunFields):
         if request_class.priority is not None:
             changes["extra_body"] = (self.extra_body or {}) | {"priority": request_class.priority}
         header = (*self.header, *request_class.header)
-        settings = self.replace(
+        return self.implied(
             classes=(), lora_modules=(), lora_assignment=None, header=header, **changes
         )
-        return settings.implied()
 
-    def implied(self) -> "RunSettings":
-        """Return a copy with what is implied of `ignore_eos`, unless it is given,
-        `percentile_metrics` and `duration`.
+    @_with_fields_of(RunFields)
+    def implied(self, **changes: Any) -> "RunSettings":
+        """Return a copy with some fields changed, and with what is then implied of `ignore_eos`,
+        unless it is given, `percentile_metrics` and `duration`.
 
         Random prompts ask for answers of full length, as in `vllm bench serve`: only the length of
         such an answer is of interest. So do the rules of tools that ignore EOS. An answer without
@@ -205,26 +205,34 @@ class RunSettings(RunFields):
         no streams, E2EL is the only latency. A profile says how long the run sends; a file of one
         is replaced by its phases.
         """
+        changed = self.replace(**changes)
+        if changed is self:
+            return self.replace(**self._implications)
+        changed._set({}, changed._implications)  # nothing else has it yet
+        return changed
+
+    @property
+    def _implications(self) -> dict[str, Any]:
+        """What `implied` sets."""
+        changes: dict[str, Any] = {}
         if not self.streams and self.percentile_metrics == RunFields.percentile_metrics:
-            return self.replace(percentile_metrics="e2el").implied()
+            changes["percentile_metrics"] = "e2el"
         if (profile := self.load_profile) is not None and self.duration is None:
-            timed = self.replace(duration=profile.length_s)
-            if self.rate_profile is None:
-                return timed.replace(concurrency_profile=str(profile)).implied()
-            return timed.replace(rate_profile=str(profile)).implied()
-        if not self.generates or any(
-            {"dataset_name", "dataset_rule"} & {*request_class.data}
-            for request_class in self.request_classes
+            name = "concurrency_profile" if self.rate_profile is None else "rate_profile"
+            changes |= {"duration": profile.length_s, name: str(profile)}
+        of_class = {"dataset_name", "dataset_rule"}  # which implies it of each class
+        if (
+            self.ignore_eos is None
+            and self.generates
+            and not any(of_class & each.data.keys() for each in self.request_classes)
         ):
-            return self  # what each class asks is implied by its own data set
-        full = not self.no_max_tokens and (
-            self.dataset_rule in FULL_LENGTH
-            if self.dataset_rule
-            else self.dataset_name in FULL_ANSWERS
-        )
-        if self.ignore_eos is not None:
-            return self
-        return self.replace(ignore_eos=full and IGNORE_EOS not in self.omit)
+            full = (
+                self.dataset_rule in FULL_LENGTH
+                if self.dataset_rule
+                else self.dataset_name in FULL_ANSWERS
+            )
+            changes["ignore_eos"] = full and not self.no_max_tokens and IGNORE_EOS not in self.omit
+        return changes
 
     def gentle(self) -> "RunSettings":
         """Return a copy with a load that harms no server, where no load is given and the server is

@@ -20,9 +20,8 @@ from typing import Self
 
 from msgspec import Struct
 
-from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput, setting
-from loadgen.util.number_format import duration, parse_seconds, plural
+from loadgen.util.number_format import parse_seconds
 
 LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
 GAPS = ("itl", "icl")  # latencies with many values per request
@@ -270,48 +269,6 @@ class StopCondition(Struct, frozen=True):
         return 1 if percentile is None else math.ceil(round(100 / (100 - percentile), 6))
 
 
-def check_stop_conditions(settings: RunFields) -> None:
-    """Check that the conditions of a run can hold during it.
-
-    Raises:
-        BadInput: A condition cannot be parsed, or cannot hold in a run of this length.
-    """
-    length_s, requests = _length_s(settings), settings.requests
-    for condition in (
-        StopCondition.parse(settings.stop_when) if settings.stop_when is not None else ()
-    ):
-        limit, over_s = condition.limit, condition.over_s
-        if over_s is not None and over_s > length_s:
-            problem = (
-                f"{condition.text!r} looks back {duration(over_s)}, and the run sends for "
-                f"{duration(length_s)}"
-            )
-            raise BadInput(STOP_WHEN, problem, "give a shorter time, or a longer run")
-        if limit.name in RATES and limit.inclusive and limit.threshold >= 1:
-            raise BadInput(
-                STOP_WHEN,
-                f"{condition.text!r} never holds: no rate is above 100%",
-                "give a lower limit",
-            )
-        if requests is None or requests < 1:  # their number is not known yet
-            continue
-        if limit.metric == ERRORS and not requests > limit.threshold - (not limit.inclusive):
-            problem = f"{condition.text!r} never holds in a run of {plural(requests, 'request')}"
-            raise BadInput(
-                STOP_WHEN, problem, f"give a lower limit, or a larger {setting.num_prompts}"
-            )
-        if limit.metric not in GAPS and condition.min_values > requests:
-            problem = (
-                f"{condition.text!r} is judged from {condition.min_values} requests on, and "
-                f"the run has {requests}"
-            )
-            raise BadInput(
-                STOP_WHEN,
-                problem,
-                f"give a larger {setting.num_prompts}, or a condition that fewer can decide",
-            )
-
-
 def _limit(text: str) -> Limit:
     match = re.fullmatch(_LIMIT, text)
     if match is None:
@@ -358,17 +315,3 @@ def _limit(text: str) -> Limit:
 def _unknown_metric(text: str) -> BadInput:
     names = ", ".join((*LATENCY_METRICS, *RATES))
     return BadInput(setting.slo, f"unknown metric in {text!r}", f"choose from {names}; {_EXAMPLE}")
-
-
-def _length_s(settings: RunFields) -> float:
-    """Return for how long the run sends at most, s; inf where that is not known."""
-    if (profile := settings.load_profile) is not None:
-        return profile.length_s
-    if settings.duration is not None:
-        return settings.duration
-    paced = (
-        math.isfinite(settings.request_rate)
-        and settings.max_concurrency is None
-        and not settings.timed_by_data
-    )
-    return settings.requests / settings.request_rate if paced and settings.requests else math.inf

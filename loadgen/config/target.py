@@ -4,8 +4,11 @@ and server calls.
 Server calls are those beside the load: to the profiler, and what is called before the clock starts.
 """
 
+import re
+from collections.abc import Callable
 from typing import Any, Literal
 
+from loadgen.config.backends import BACKENDS, WITHOUT_TOKENS
 from loadgen.config.option import (
     ENGINE,
     EVERYDAY,
@@ -15,25 +18,17 @@ from loadgen.config.option import (
     SAMPLING,
     SECONDS,
     TARGET,
+    Form,
     Range,
     options_about,
     settings_class,
 )
+from loadgen.config.request_class import parse_skew
 from loadgen.errors import BadInput, setting
+from loadgen.util.redaction import HEADER_NAME, redact_user
 
 Transport = Literal["compiled", "aiohttp"]
 Balance = Literal["round-robin", "least-outstanding"]
-CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
-EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT = "/v1/embeddings", "/pooling", "/v1/rerank"
-# Backends whose answers have no tokens, but embeddings or scores in one piece; and their usual
-# paths.
-POOLING_BACKENDS = {
-    "openai-embeddings": EMBEDDINGS_ENDPOINT,
-    "openai-embeddings-chat": EMBEDDINGS_ENDPOINT,
-    "infinity-embeddings": EMBEDDINGS_ENDPOINT,
-    "vllm-pooling": POOLING_ENDPOINT,
-    "vllm-rerank": RERANK_ENDPOINT,
-}
 # Fields of a body that a request can do without, and that servers may refuse: those that engines
 # have beyond OpenAI's API, and those of OpenAI's. The limit of a chat's answer is then max_tokens.
 IGNORE_EOS, MAX_COMPLETION_TOKENS, MAX_TOKENS = "ignore_eos", "max_completion_tokens", "max_tokens"
@@ -56,9 +51,34 @@ _SERVER_SETTINGS = (
     *("model", "backend", "endpoint"),  # of the server at vLLM's own address
 )
 PROFILE_S = 5.0  # the default of --profile-duration, as in vllm-rs
+# Headers that every request has, or that a connection sets.
+OWN_HEADERS = (
+    *("host", "connection", "content-length", "content-type", "transfer-encoding"),
+    *("accept", "accept-encoding"),
+)
 engine_option = options_about(ENGINE)
 sampling_option = options_about(SAMPLING)
 target_option = options_about(TARGET)
+
+
+def header_names(field: str, remedy: str) -> Callable[[str], None]:
+    """Return a check that the text of a setting can be the name of a header of its own."""
+
+    def check(name: str) -> None:
+        if not HEADER_NAME.fullmatch(name):
+            problem = f"{name!r} contains characters that are not allowed in a header's name"
+            raise BadInput(setting(field), problem, remedy)
+        if name.lower() in OWN_HEADERS:
+            raise BadInput(setting(field), f"{name} is a header of every request", remedy)
+
+    return check
+
+
+def _check_urls(urls: tuple[str, ...]) -> None:
+    for url in urls:
+        if not re.fullmatch(r"https?://[!-~]+", url):
+            problem = f"{redact_user(url)!r} is not a URL"
+            raise BadInput(setting.profile_url, problem, "write http://HOST:PORT")
 
 
 @settings_class
@@ -115,6 +135,7 @@ class TargetSettings:
         "as often as the next (random)",
         metavar="RULE",
         needs="lora_modules",
+        parse=parse_skew,
     )
     tokenizer: str | None = target_option(
         None,
@@ -146,21 +167,31 @@ class TargetSettings:
         "header that holds the API key in place of a bearer token (api-key for deployments of "
         "Azure)",
         metavar="NAME",
+        parse=header_names("api_key_header", "give a name such as api-key"),
     )
     request_id_prefix: str = target_option(
-        "loadgen-", "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
+        "loadgen-",
+        "prefix of every X-Request-Id; a unique part follows",
+        metavar="TEXT",
+        form=Form(
+            HEADER_NAME.pattern,
+            "{!r} contains characters that are not allowed in a header",
+            "use letters, digits, - and _",
+        ),
     )
     session_header: str = target_option(
         "X-Session-ID",
         "header with the id of the session, for routers that keep a session on one server; none: "
         "no header",
         metavar="NAME",
+        parse=header_names("session_header", "give a name such as X-Session-ID, or none"),
     )
     session_token: str | None = target_option(
         None,
         "response header whose value the later turns of the session send back, for routers that "
         "choose a server at the first turn, such as x-session-token; set-cookie: cookies",
         metavar="HEADER",
+        parse=header_names("session_token", "give a name such as x-session-token, or set-cookie"),
     )
     trace: bool = target_option(
         False,
@@ -301,6 +332,11 @@ class TargetSettings:
         "fields that no request has, such as ignore_eos or stream_options; without "
         "max_completion_tokens, max_tokens limits a chat's answer (what the server refuses)",
         metavar="FIELD",
+        form=Form(
+            "|".join(OPTIONAL),
+            "{!r} is no field that a request can do without",
+            f"choose from {', '.join(OPTIONAL)}",
+        ),
     )
 
     @property
@@ -326,9 +362,9 @@ class TargetSettings:
     def generates(self) -> bool:
         """Whether answers have tokens; embeddings and scores have none."""
         if self.backend is not None:
-            return self.backend not in POOLING_BACKENDS
-        endings = [path.removeprefix("/v1") for path in POOLING_BACKENDS.values()]
-        return self.endpoint_path is None or not self.endpoint_path.endswith(tuple(endings))
+            return self.backend not in WITHOUT_TOKENS
+        endings = tuple(BACKENDS[name].ending for name in WITHOUT_TOKENS)
+        return self.endpoint_path is None or not self.endpoint_path.endswith(endings)
 
 
 @settings_class
@@ -355,6 +391,7 @@ class ServerCallSettings:
         "--base-url)",
         metavar="URL",
         needs="profile",
+        parse=_check_urls,
     )
     profile_batch_threshold: int | None = target_option(
         None,
@@ -375,6 +412,7 @@ class ServerCallSettings:
         "paths of the server that receive a POST before the clock starts, such as /reset_mm_cache "
         "of vLLM",
         metavar="PATH",
+        form=Form("/[!-~]*", "{!r} is not a path", "write for example /reset_mm_cache"),
     )
 
 

@@ -12,8 +12,6 @@ from typing import Literal, Self, cast
 
 from msgspec import Struct
 
-from loadgen.config.load import EARLY_ENDS
-from loadgen.config.run_fields import RunFields
 from loadgen.errors import BadInput, setting
 from loadgen.util.number_format import parse_seconds
 
@@ -121,7 +119,7 @@ class EarlyEnd(Struct, frozen=True):
     """A share of requests that the client itself ends, before the answer is complete.
 
     Attributes:
-        name: The field of the settings that says it, one of EARLY_ENDS.
+        name: The field of the settings that says it.
         share: The share of requests, above 0 and up to 1.
         tokens: After how many tokens have come; None: `after_s` decides.
         after_s: How long after the request was sent, s; None: `tokens` decides.
@@ -133,22 +131,12 @@ class EarlyEnd(Struct, frozen=True):
     after_s: float | None = None
 
     @classmethod
-    def each(cls, settings: RunFields) -> list[Self]:
-        """Read the fields that name such a share.
+    def parse(cls, name: str, text: str) -> Self:
+        """Read the value of such a field.
 
         Raises:
-            BadInput: The value of one is none, is out of range, or needs tokens that have times.
+            BadInput: It is none, or is out of range.
         """
-        texts = {name: getattr(settings, name) for name in EARLY_ENDS}
-        ends = [cls._parse(name, text) for name, text in texts.items() if text is not None]
-        for end in ends:
-            if end.tokens is not None and not settings.streams:
-                problem = f"tokens={end.tokens}, where answers come in one piece"
-                raise BadInput(setting(end.name), problem, "write a time: SHARE%@after=TIME")
-        return ends
-
-    @classmethod
-    def _parse(cls, name: str, text: str) -> Self:
         form = re.fullmatch(_EARLY_END, text.strip(), re.ASCII)
         if form is None:
             raise BadInput(setting(name), f"invalid value {text!r}", EARLY_END_REMEDY)

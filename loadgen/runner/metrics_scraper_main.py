@@ -23,7 +23,6 @@ import orjson
 from msgspec import structs
 
 from loadgen.config.settings import RunSettings
-from loadgen.config.user_behavior import EarlyEnd
 from loadgen.engines.sim.prefix_cache import BLOCK
 from loadgen.errors import BadInput, LoadgenError, Unreachable, setting
 from loadgen.metrics.server.parser import (
@@ -119,7 +118,7 @@ async def scrape_order(
             found, missing = [], tuple(base for base, one in usual.items() if one is None)
     if not found and not gpus_too and not missing:
         return None
-    times = MAX_LAST_SCRAPES_OF_EARLY_ENDS if EarlyEnd.each(settings) else MAX_LAST_SCRAPES
+    times = MAX_LAST_SCRAPES_OF_EARLY_ENDS if settings.early_ends else MAX_LAST_SCRAPES
     blocks = (one.block for one in found if one.block)
     return ScrapeOrder(
         tuple(one.source for one in found), folder, gpus_too, times, missing, next(blocks, None)

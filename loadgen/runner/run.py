@@ -90,7 +90,7 @@ async def run(
             participant = await stack.enter_async_context(
                 open_participant(requested, own_loop=True)
             )
-        settings = server.settings.replace(workers=participant.workers).implied()
+        settings = server.settings.implied(workers=participant.workers)
         check_share(settings.max_concurrency, participant.workers, settings.ray_nodes or 1)
         settings = with_known_count(settings, dataset)
         find = scrape_order if scraper is None else scraper.scrape_order

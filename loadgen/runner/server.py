@@ -159,19 +159,20 @@ async def _probe_one(settings: RunSettings, on_progress: OnProgress) -> Server:
     root = None if settings.served_model_name else _usable(rows.get(name, {}).get("root"))
     chooses = settings.backend is None and settings.endpoint is None
     is_anthropic = chooses and _is_anthropic(answer)
-    resolved = settings.replace(
+    backend = "anthropic" if is_anthropic else endpoints.name_of(settings)
+    counts = endpoints.named(backend).counts
+    resolved = settings.implied(
         model=model,
         tokenizer=settings.tokenizer or root or model,
-        backend="anthropic" if is_anthropic else endpoints.name_of(settings),
+        backend=backend,
+        continuous_usage=settings.continuous_usage and counts is endpoints.Counts.AS_ASKED,
     )
-    if endpoints.find(resolved).counts is not endpoints.Counts.AS_ASKED:
-        resolved = resolved.replace(continuous_usage=False)
-    preflight = Preflight(resolved.implied(), name, listed, on_progress)
+    preflight = Preflight(resolved, name, listed, on_progress)
     if asks_first and not simulated:  # the simulator takes everything
         await preflight.ask(chooses=chooses)
     if preflight.changes:
         logging.warning("%s: %s", base, "; ".join(preflight.changes))
-        resolved = preflight.settings
+    resolved = preflight.settings
     if listed and name not in listed and not preflight.is_hosted:
         known = first_of([repr(each) for each in listed], MAX_NAMED)
         logging.warning("%s answers as %r, a model that it does not list: %s", base, name, known)

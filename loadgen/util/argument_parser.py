@@ -15,7 +15,8 @@ from loadgen.util.number_format import first_of
 MAX_NAMED = 2  # flags that are named
 NEGATIONS = {"no", "not", "skip", "disable", "without"}
 MIN_PREFIX = 4  # letters of a flag that are enough to suggest the flag
-UNKNOWN = "unknown"  # `BadInput.problem` of a flag that the parser does not know
+UNKNOWN = "unknown"  # the problem of a flag that the parser does not know
+Advice = tuple[str, str] | None  # the problem of a word, and its remedy; None: there is none
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -31,6 +32,7 @@ class OneLineParser(argparse.ArgumentParser):
     Attributes:
         abbreviable: Flags that may be abbreviated.
         not_suggested: Flags that are not suggested for a word that is similar.
+        advise: Says what is wrong with a word that is no flag of it, and what to do.
         on_parse: Is called with each parser before it parses a command line; None: nothing is.
     """
 
@@ -40,6 +42,7 @@ class OneLineParser(argparse.ArgumentParser):
         super().__init__(prog, allow_abbrev=False, **options)
         self.abbreviable: frozenset[str] = frozenset()
         self.not_suggested: frozenset[str] = frozenset()
+        self.advise: Callable[[str], Advice] = lambda word: None
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -76,9 +79,16 @@ class OneLineParser(argparse.ArgumentParser):
         problem, _, remedy = problem.partition("; ")
         remedy = remedy or f"see `{self.prog} --help`"
         if field == "unrecognized arguments":
-            field, problem = problem.split()[0].partition("=")[0], UNKNOWN
+            field = problem.split()[0].partition("=")[0]
             flag = self._similar_flag(field)
-            remedy = f"did you mean {flag}?" if flag else remedy
+            problem, remedy = self.advise(field) or (
+                UNKNOWN,
+                f"did you mean {flag}?" if flag else remedy,
+            )
+        elif problem.startswith("ignored explicit argument ") and (
+            advice := self.advise(problem.split("'")[1])
+        ):
+            problem, remedy = "takes no value", advice[1]
         if not problem:
             field, problem = self.prog, message
         raise BadInput(field, problem, remedy)

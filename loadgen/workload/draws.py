@@ -112,7 +112,7 @@ class EarlyEndDraws(Struct, frozen=True):
         Raises:
             BadInput: The value of a field is invalid.
         """
-        return [cls(end, seed_of(settings, "arrivals")) for end in EarlyEnd.each(settings)]
+        return [cls(end, seed_of(settings, "arrivals")) for end in settings.early_ends]
 
     def drawn(self, index: int) -> bool:
         """Return whether request `index` is one of them; it depends on the index, the seed and

@@ -8,6 +8,7 @@ import orjson
 from msgspec import field, structs
 
 from loadgen.config import server_url
+from loadgen.config.backends import V1
 from loadgen.config.request_class import CLASS, RequestClass
 from loadgen.config.settings import RunSettings
 from loadgen.config.target import (
@@ -266,7 +267,7 @@ def _below_base(settings: RunSettings, path: str) -> str:
         return path
     parts = _base_parts(settings.urls[0])
     if server_url.ROOT.search(parts.path.rstrip("/")):
-        path = path.removeprefix(server_url.V1)
+        path = path.removeprefix(V1)
     return path + (f"?{parts.query}" if parts.query else "")
 
 

@@ -50,6 +50,39 @@ def test_a_load_that_is_on_and_off_has_both_times(text: str, problem: str) -> No
         LoadProfile.parse(text)
 
 
+def test_steps_are_phases_of_equal_lengths_and_differences() -> None:
+    assert str(LoadProfile.parse("5@1m,10..50/5@10m")) == (
+        "5@60s,10@120s,20@120s,30@120s,40@120s,50@120s"
+    )
+    assert str(LoadProfile.parse("30..0/2@10s")) == "30@5s,0@5s"
+    assert list(LoadProfile.parse("4..16/3@6s", CONCURRENCY).levels()) == [
+        (0.0, 4),
+        (2.0, 10),
+        (4.0, 16),
+        (6.0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("10..50@1m", "'' is not a number of steps"),
+        ("10..50/5s@1m", "'5s' is not a number of steps"),
+        ("10..50/1@1m", "'1' is not a number of steps"),
+        ("10..50/1001@1m", "'1001' is not a number of steps"),
+        ("10..50/5@0s", "'0s' is not above 0"),
+    ],
+)
+def test_steps_have_a_number_and_a_time(text: str, problem: str) -> None:
+    with pytest.raises(BadInput, match=problem):
+        LoadProfile.parse(text)
+
+
+def test_steps_of_a_concurrency_are_whole_numbers() -> None:
+    with pytest.raises(BadInput, match="give whole numbers"):
+        LoadProfile.parse("4..16/4@4s,1..2/3@3s", CONCURRENCY)
+
+
 def test_a_file_has_the_times_between_which_the_rate_changes(tmp_path: Path) -> None:
     file = tmp_path / "rates.csv"
     file.write_text("Seconds,RPS\n0,10\n60,10\n60,50\n90,0\n")

@@ -10,18 +10,24 @@ from loadgen.config.option import (
     SECONDS,
     SHARE,
     SHARES,
+    Form,
     check_options,
     options,
     options_about,
     settings_class,
 )
 from loadgen.config.settings import RunSettings
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, setting
 from tests.helpers.source import ROOT
 
 declared = options_about("load")
 # Arguments of the library and flags of commands that errors name, beside the settings of a run.
 OTHERS = {"over", "fail_if", "noise", "save_noise", "anyway", "store", "output"}
+
+
+def size(text: str) -> None:
+    if text != "small":
+        raise BadInput(setting.spoon, f"{text!r} is too large", "give a small one")
 
 
 @settings_class
@@ -31,9 +37,11 @@ class Brewing:
     milk: float = declared(0.0, "share of milk", unit=SHARES, range=SHARE, excludes=("lemon",))
     lemon: bool = declared(False, "lemon")
     kind: Literal["green", "black"] = declared("green", "kind")
-    names: tuple[str, ...] = declared((), "names")
+    names: tuple[str, ...] = declared(
+        (), "names", form=Form("[a-z]+", "{!r} is no name", "write small letters", separator=" ")
+    )
     sugar: int | None = declared(None, "lumps", needs="spoon")
-    spoon: str | None = declared(None, "spoon")
+    spoon: str | None = declared(None, "spoon", parse=size)
 
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
@@ -96,6 +104,8 @@ def test_a_file_may_write_a_value_in_another_type(name: str, value: Any, becomes
             "--lemon: given together with --milk; leave one of the two out",
         ),
         ({"sugar": 2}, "--sugar: given without --spoon; add --spoon, or leave it out"),
+        ({"names": ("ann", "bob 3")}, "--names: '3' is no name; write small letters"),
+        ({"spoon": "large"}, "--spoon: 'large' is too large; give a small one"),
     ],
 )
 def test_values_that_cannot_be_used_are_refused(values: dict[str, Any], text: str) -> None:

@@ -103,9 +103,9 @@ def test_the_settings_of_a_class_are_those_of_a_run_of_it_alone():
         (["a:share=0.5", "b:priority=1"], "b: has no share"),
         (["a:share=0.5", "b:rate=1"], "some classes have a share, and some a rate"),
         (["a:share=1,rate=1"], "a: has a share and a rate"),
-        (["a:share=-1"], "a: invalid share '-1'"),
-        (["a:rate=fast"], "a: invalid rate 'fast'"),
-        (["a:priority=high"], "a: invalid priority 'high'"),
+        (["a:share=-1"], "a: share: -1 is out of range"),
+        (["a:rate=fast"], "a: rate: 'fast' is not a number"),
+        (["a:priority=high"], "a: priority: 'high' is not a whole number"),
         (["a:share=0.5", "a:share=0.5"], "two classes have the same name"),
         (
             ["a:random_prefix_len=x"],
@@ -175,15 +175,17 @@ def test_a_mapping_that_cannot_be_written_is_refused(classes):
         ),
         (
             {"classes": ("a:rate=2e6",)},
-            "--class: a: invalid rate '2e6'; give requests/s, above 0 and up to 1,000,000",
+            "--class: a: rate: 2,000,000 is out of range; "
+            "give requests/s, above 0 and up to 1,000,000",
         ),
         (
             {"classes": ("a:priority=1e3",)},
-            "--class: a: invalid priority '1e3'; give a whole number from -999,999,999",
+            "--class: a: priority: '1e3' is not a whole number; write digits only, for example 10",
         ),
         (
             {"classes": ("a:priority=1000000000",)},
-            "--class: a: invalid priority '1000000000'; give a whole number",
+            "--class: a: priority: 1000000000 is out of range; "
+            "give a whole number from -999,999,999",
         ),
         (
             {"classes": ("a:dataset=multi_turn",), "users": 7, "duration": 5.0},

@@ -27,7 +27,7 @@ from loadgen.util.arrays import Floats
 def test_a_share_leaves_after_tokens_or_a_time(
     text: str, meaning: tuple[float, int | None, float | None]
 ) -> None:
-    assert EarlyEnd.each(RunSettings(disconnect=text)) == [EarlyEnd("disconnect", *meaning)]
+    assert RunSettings(disconnect=text).early_ends == [EarlyEnd("disconnect", *meaning)]
 
 
 @pytest.mark.parametrize(

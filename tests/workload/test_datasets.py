@@ -43,9 +43,10 @@ def installed(monkeypatch):
     monkeypatch.setattr(packages, "installed", lambda group: points.select(group=group))
 
 
-def test_the_built_in_names_are_those_that_the_package_declares():
-    declared = tomllib.loads(PROJECT.read_text())["project"]["entry-points"][datasets.GROUP]
-    assert declared == datasets.BUILT_IN
+def test_the_built_in_names_are_in_one_list():
+    assert datasets.GROUP not in tomllib.loads(PROJECT.read_text())["project"]["entry-points"]
+    for place in datasets.BUILT_IN.values():
+        assert hasattr(packages.built_in(place), "from_settings")
 
 
 def test_a_package_can_add_one(installed):

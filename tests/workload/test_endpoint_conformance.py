@@ -4,8 +4,11 @@ real servers.
 
 import pytest
 
+from loadgen.core.event_flags import CONTENT
 from loadgen.testing.endpoint_conformance import Case, EndpointOnPaper
 from loadgen.workload.endpoints.generation import CHAT, COMPLETIONS, GENERATE, MESSAGES, RESPONSES
+from loadgen.workload.endpoints.llamacpp import COMPLETION
+from loadgen.workload.prompt import Prompt
 from tests.helpers.captured_responses import Golden, goldens
 from tests.helpers.dialect_events import ANSWERS, event
 from tests.helpers.response_bytes import DONE, answer, usage
@@ -22,6 +25,35 @@ SO_FAR = [
         meta_info={"prompt_tokens": 7, "completion_tokens": tokens, "finish_reason": reason},
     )
     for text, tokens, reason in (("a", 1, None), ("a b", 2, {"type": "length"}))
+]
+OF_LLAMACPP = [  # of llama.cpp b11549 with SmolLM2-135M-Instruct; the last without settings
+    untyped(
+        index=0,
+        content=word,
+        tokens=[token],
+        stop=False,
+        id_slot=-1,
+        tokens_predicted=number,
+        tokens_evaluated=3,
+    )
+    for number, (word, token) in enumerate([(" fox", 16438), (" with", 351)], 1)
+] + [
+    untyped(
+        index=0,
+        content="",
+        tokens=[],
+        id_slot=0,
+        stop=True,
+        model="SmolLM2-135M-Instruct.Q4_1",
+        tokens_predicted=2,
+        tokens_evaluated=3,
+        prompt="The quick brown",
+        truncated=False,
+        stop_type="limit",
+        stopping_word="",
+        tokens_cached=4,
+        timings={"cache_n": 0, "prompt_n": 3, "prompt_ms": 70.868},
+    )
 ]
 CASES = {
     "chat": Case(
@@ -51,6 +83,15 @@ CASES = {
         tokens=2,
         finish_reason="length",
         prompt_tokens=7,
+        completion_tokens=2,
+        error=ERROR,
+    ),
+    "llama.cpp": Case(
+        api=COMPLETION,
+        answer=b"".join(OF_LLAMACPP),
+        tokens=2,
+        finish_reason="limit",
+        prompt_tokens=3,
         completion_tokens=2,
         error=ERROR,
     ),
@@ -99,6 +140,24 @@ CASES |= {
 @pytest.fixture(scope="module", params=CASES)
 def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
+
+
+def test_llamacpp_has_names_of_its_own_for_lengths_penalties_and_ends() -> None:
+    prompt = Prompt("Why?", 3, 64, "test/0")
+    body = COMPLETION.body(prompt, "m", {"repetition_penalty": 1.1, "ignore_eos": True})
+    assert body == {
+        "model": "m",
+        "prompt": "Why?",
+        "n_predict": 64,
+        "repeat_penalty": 1.1,
+        "ignore_eos": True,
+    }
+    assert COMPLETION.dialect is not None
+    last = {"content": "!", "stop": True, "stop_type": "word", "stopping_word": "END"}
+    delta = COMPLETION.dialect.read(last | {"timings": {"cache_n": 2, "prompt_ms": 3.5}})
+    assert (delta.text, delta.answer, delta.kinds) == ("!", "!", CONTENT)
+    assert (delta.finish_reason, delta.matched_stop, delta.cached_tokens) == ("word", "END", 2)
+    assert delta.times == {"by": "llamacpp", "prefill": 3_500_000}
 
 
 class TestBuiltIn(EndpointOnPaper):

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from loadgen.config.backends import BACKENDS, COMPLETIONS
 from loadgen.testing.endpoint_conformance import Case, EndpointOnPaper
 from loadgen.workload import endpoints
 from tests.helpers.endpoint_guide import BLOCKS
@@ -53,9 +54,7 @@ def test_the_pages_list_the_built_in_backends() -> None:
     pages = "".join((ROOT / "docs" / name).read_text() for name in ("server.md", "embeddings.md"))
     listed = re.findall(r"^ *\| `([\w.-]+)` \| `([\w/]+)` \|", pages, re.MULTILINE)
     own = {
-        name
-        for name, place in endpoints.BUILT_IN.items()
-        if name == "openai" or place != endpoints.COMPLETIONS
+        name for name, backend in BACKENDS.items() if name == "openai" or backend is not COMPLETIONS
     }
     assert {name for name, _ in listed} == own
     assert all(endpoints.named(name).path == path for name, path in listed)

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from loadgen.config.backends import BACKENDS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import endpoints
@@ -106,7 +107,7 @@ def test_the_path_means_its_api(path: str, backend: str) -> None:
     assert settings.generates == bool(endpoints.find(settings).length_field)
 
 
-@pytest.mark.parametrize("backend", endpoints.BUILT_IN)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_settings_and_api_agree_on_streams_and_paths(backend: Any) -> None:
     settings = RunSettings(backend=backend)
     assert settings.generates == bool(endpoints.find(settings).length_field)

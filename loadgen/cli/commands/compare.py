@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from loadgen.cli import exit_codes
 from loadgen.cli.output import append_step_summary, wants_step_summary, writing
 from loadgen.config.option import flag
-from loadgen.config.validate import check_page
+from loadgen.config.output import PAGE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.files import write_atomic
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     from loadgen.analysis import compare
 
-    check_page("--html", arguments.html)
+    PAGE.check("--html", arguments.html)
     _check_apart(arguments)
     if arguments.junit is not None and not arguments.fail_if:
         raise BadInput(

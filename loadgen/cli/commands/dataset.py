@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from loadgen.cli import exit_codes, flags, run_settings
 from loadgen.cli.compat.tool_flags import places
@@ -19,7 +19,7 @@ from loadgen.config.data import TRACE, DataSettings
 from loadgen.config.option import FIRST, flag
 from loadgen.errors import BadInput, setting, written_as
 from loadgen.util import files, terminal_text
-from loadgen.util.argument_parser import UNKNOWN, OneLineParser
+from loadgen.util.argument_parser import UNKNOWN, Advice, OneLineParser
 from loadgen.util.files import atomic_file
 from loadgen.util.packages import find
 from loadgen.util.terminal_text import Screen, has_colours
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
         return fetch(argv[1:])
     if name == "cache":
         return cache(argv[1:])
-    flag_values = _parsed(argv)
+    flag_values = flags.run_settings(argv, parser)
     with written_as(places(flag_values)):
         path = flag_values.pop("export", None)
         log, private = flag_values.pop("from_log", None), flag_values.pop("private", False)
@@ -207,26 +207,16 @@ def parser(tool: str | None = None) -> TopicParser:
         "alike where the originals do",
     )
     flags.add_settings(flag_parser, tool, FIELDS)
+    flag_parser.advise = _advice
     return flag_parser
 
 
-def _parsed(argv: list[str]) -> dict[str, Any]:
-    try:
-        return flags.run_settings(argv, parser)
-    except BadInput as error:
-        if error.problem != UNKNOWN:
-            raise
-        if not error.field.startswith("-"):
-            raise BadInput(error.field, UNKNOWN, "write fetch, cache, or a flag") from None
-        if error.field in map(flag, flags.NAMES) or error.field in (
-            "--rate",
-            "--class",
-            "--config",
-        ):
-            raise BadInput(
-                error.field, "applies only to `loadgen run`", "leave it out: nothing is sent here"
-            ) from None
-        raise
+def _advice(word: str) -> Advice:
+    if not word.startswith("-"):
+        return UNKNOWN, "write fetch, cache, or a flag"
+    if word in map(flag, flags.NAMES) or word in ("--rate", "--class", "--config"):
+        return "applies only to `loadgen run`", "leave it out: nothing is sent here"
+    return None
 
 
 def _show(settings: "RunSettings", path: str | None) -> None:

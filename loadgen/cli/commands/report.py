@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from loadgen.cli import exit_codes
 from loadgen.cli.output import say, writing
 from loadgen.cli.runs.journal import journals
-from loadgen.config.validate import check_page
+from loadgen.config.output import PAGE
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.util import packages
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
         return _print_fixed(
             "--grafana", arguments.files, lambda: json.dumps(dashboard, indent=2) + "\n"
         )
-    check_page("--html", arguments.html)
+    PAGE.check("--html", arguments.html)
     written = [
         name
         for name in ("csv", "markdown", "junit", "html", "parquet", "otlp")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from loadgen.cli import exit_codes
 from loadgen.cli.output import writing
-from loadgen.config.validate import check_page
+from loadgen.config.output import PAGE
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.files import write_atomic
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--html", metavar="FILE.html", help="also write the findings as a page")
     arguments = parser.parse_args(argv)
-    check_page("--html", arguments.html)
+    PAGE.check("--html", arguments.html)
     from loadgen.document import page_writer
     from loadgen.lab.audit import finding_report
     from loadgen.lab.audit.auditor import audit_file, findings

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config import gpustack_profile, presets
+from loadgen.config.backends import BACKENDS
 from loadgen.config.option import ABOVE_0, BELOW_1, Range
-from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput, setting, within
 from loadgen.lab.gpustack import arguments, data, steps
 from loadgen.lab.gpustack.arguments import read_number
@@ -22,7 +22,8 @@ from loadgen.lab.gpustack.steps import Step
 from loadgen.lab.gpustack.transient import NO_TRANSIENTS, Transients
 
 # Reasoning tokens always count.
-HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning")
+CHAT = BACKENDS["openai-chat"].path
+HANDLERS = (CHAT, "chat_completions", "chat_completions_with_reasoning")
 # The keys whose values are those of a flag. GPUStack composes the same flags from them.
 VALUES = {
     arguments.name_of(flag): flag
@@ -187,7 +188,7 @@ def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
         raise BadInput("--target", "missing", "name the server, for example http://127.0.0.1:8000")
     chat = flags.get("request_type") != "text_completions"
     settings = {"base_url": url, "backend": "openai-chat" if chat else "openai"}
-    settings["endpoint"] = CHAT_ENDPOINT if chat else COMPLETIONS_ENDPOINT
+    settings["endpoint"] = CHAT if chat else BACKENDS["openai"].path
     if model := flags.get("model") or backend.pop("model", None):
         settings["model"] = model
     if "processor" in flags:

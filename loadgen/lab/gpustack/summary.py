@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.config.target import CHAT_ENDPOINT
+from loadgen.config.backends import BACKENDS
 from loadgen.lab.gpustack.request_stats import (
     STATUSES,
     Requests,
@@ -79,7 +79,7 @@ def summarize(
         "warmup_duration": (start - first) / 1e9,
         "cooldown_duration": (last - end) / 1e9,
     }
-    path = records.header.settings.endpoint_path or CHAT_ENDPOINT
+    path = records.header.settings.endpoint_path or BACKENDS["openai-chat"].path
     failed = {
         status: groups[status].samples
         for status in ("errored", "incomplete")

@@ -1,13 +1,14 @@
 """The registry of APIs, by the name in `--backend`.
 
-An API is an `Api`. The built-in ones are listed here; other packages add theirs through the
-entry-point group `loadgen.endpoints`.
+An API is an `Api`. The built-in ones are listed in `config.backends`; other packages add theirs
+through the entry-point group `loadgen.endpoints`.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from loadgen.config.backends import BACKENDS
 from loadgen.config.request_check import check_fields
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, setting
@@ -46,20 +47,6 @@ MEANT = {  # what vLLM, SGLang, guidellm, AIPerf and others call these APIs, wit
     "messages": "anthropic",
     "generate": "sglang-native",
     "pooling": "vllm-pooling",
-}
-COMPLETIONS = "loadgen.workload.endpoints.generation:COMPLETIONS"
-BUILT_IN = {
-    "openai-chat": "loadgen.workload.endpoints.generation:CHAT",
-    "openai-responses": "loadgen.workload.endpoints.generation:RESPONSES",
-    "anthropic": "loadgen.workload.endpoints.generation:MESSAGES",
-    "sglang-native": "loadgen.workload.endpoints.generation:GENERATE",
-    "openai-embeddings": "loadgen.workload.endpoints.pooling:EMBEDDINGS",
-    "openai-embeddings-chat": "loadgen.workload.endpoints.pooling:CHAT_EMBEDDINGS",
-    "infinity-embeddings": "loadgen.workload.endpoints.pooling:INFINITY",
-    "vllm-pooling": "loadgen.workload.endpoints.pooling:POOLING",
-    "vllm-rerank": "loadgen.workload.endpoints.pooling:RERANK",
-    "openai": COMPLETIONS,
-    **dict.fromkeys(("vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"), COMPLETIONS),
 }
 
 
@@ -141,7 +128,7 @@ def _check_fields(where: str, body: dict[str, Any], api: Api) -> None:
 
 def _endings() -> Iterator[tuple[str, str]]:
     """Yield the built-in backends that own an ending of paths, each with it."""
-    return ((name, ending) for name in BUILT_IN if (ending := named(name).ending))
+    return ((name, ending) for name in BACKENDS if (ending := named(name).ending))
 
 
 def _remedy(name: str, known: Sequence[str]) -> str:
@@ -160,15 +147,15 @@ def named(name: str) -> Api:
     Raises:
         BadInput: The name is unknown, or cannot be imported.
     """
-    if name in BUILT_IN:
-        built_in: Api = packages.built_in(BUILT_IN[name])
+    if name in BACKENDS:
+        built_in: Api = packages.built_in(BACKENDS[name].place)
         return built_in
     if name in NOT_MEASURED:
         problem = f"{name} is for {NOT_MEASURED[name]}, which loadgen does not send"
         raise BadInput(setting.backend, problem, "use vLLM's own tool for it")
     installed = packages.installed(GROUP)
     if name not in installed.names:
-        known = [*BUILT_IN, *sorted(installed.names)]
+        known = [*BACKENDS, *sorted(installed.names - BACKENDS.keys())]
         raise BadInput(setting.backend, f"unknown value {name!r}", _remedy(name, known))
     api = packages.load(setting.backend, installed[name])
     if not isinstance(api, Api):

@@ -9,7 +9,7 @@
 
 from typing import Any
 
-from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
+from loadgen.config.backends import BACKENDS
 from loadgen.core.dialect import Delta, Dialect
 from loadgen.core.event_flags import CHOICE, CONTENT, FINISH, OTHER, REASONING, ROLE, TOOL, USAGE
 from loadgen.core.json_fields import count_of, object_of, to_json, word_of
@@ -163,7 +163,7 @@ def _generate(prompt: Prompt, model: str, fields: Fields) -> Fields:
 
 
 CHAT = Api(
-    CHAT_ENDPOINT,
+    BACKENDS["openai-chat"].path,
     _chat,
     takes_messages=True,
     counts=Counts.AS_ASKED,
@@ -171,9 +171,11 @@ CHAT = Api(
     length_field="max_completion_tokens",
     takes_images=True,
 )
-COMPLETIONS = Api(COMPLETIONS_ENDPOINT, _completions, counts=Counts.AS_ASKED, takes_token_ids=True)
+COMPLETIONS = Api(
+    BACKENDS["openai"].path, _completions, counts=Counts.AS_ASKED, takes_token_ids=True
+)
 RESPONSES = Api(
-    "/v1/responses",
+    BACKENDS["openai-responses"].path,
     _response_body,
     takes_messages=True,
     dialect=Dialect(
@@ -186,7 +188,7 @@ RESPONSES = Api(
     prompt_fields=frozenset(("input",)),
 )
 MESSAGES = Api(
-    "/v1/messages",
+    BACKENDS["anthropic"].path,
     _message_body,
     takes_messages=True,
     dialect=Dialect(
@@ -200,7 +202,7 @@ MESSAGES = Api(
     key_header="x-api-key",
 )
 GENERATE = Api(
-    "/generate",
+    BACKENDS["sglang-native"].path,
     _generate,
     counts=Counts.WITH_EVENTS,
     ending="/generate",

@@ -8,7 +8,7 @@ from functools import partial
 
 import orjson
 
-from loadgen.config.target import EMBEDDINGS_ENDPOINT, POOLING_ENDPOINT, RERANK_ENDPOINT
+from loadgen.config.backends import BACKENDS
 from loadgen.errors import BadInput, setting
 from loadgen.workload.endpoints.api import Api, Fields, refuse_several, text_of
 from loadgen.workload.prompt import Prompt
@@ -63,23 +63,24 @@ def _input(prompt: Prompt) -> str | list[str]:
 
 
 def _api(
-    path: str,
+    name: str,
     body: Callable[[Prompt, str, Fields], Fields],
     *prompt_fields: str,
     messages: bool = False,
 ) -> Api:
+    backend = BACKENDS[name]
     return Api(
-        path,
+        backend.path,
         body,
         takes_messages=messages,
-        ending=path.removeprefix("/v1"),
+        ending=backend.ending,
         length_field="",
         prompt_fields=frozenset(prompt_fields),
     )
 
 
-EMBEDDINGS = _api(EMBEDDINGS_ENDPOINT, partial(_embeddings, TRUNCATED), "input")
-CHAT_EMBEDDINGS = _api(EMBEDDINGS_ENDPOINT, _chat_embeddings, messages=True)
-INFINITY = _api(EMBEDDINGS_ENDPOINT, partial(_embeddings, {}), "input")
-POOLING = _api(POOLING_ENDPOINT, _pooling, "input")
-RERANK = _api(RERANK_ENDPOINT, _rerank, "query", "documents")
+EMBEDDINGS = _api("openai-embeddings", partial(_embeddings, TRUNCATED), "input")
+CHAT_EMBEDDINGS = _api("openai-embeddings-chat", _chat_embeddings, messages=True)
+INFINITY = _api("infinity-embeddings", partial(_embeddings, {}), "input")
+POOLING = _api("vllm-pooling", _pooling, "input")
+RERANK = _api("vllm-rerank", _rerank, "query", "documents")
