@@ -2,6 +2,7 @@
 security standard. No cluster is asked.
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +20,10 @@ FOLDER = ROOT / "deploy/kubernetes"
 ROUTES = ("job", "indexed", "rayjob")
 
 
-def kustomized(route: str) -> str:
+def kustomized(route: str, folder: Path = FOLDER) -> str:
     """The YAML that `kubectl apply -k` would send."""
     kubectl = str(Path(sys.executable).with_name("kubectl"))
-    return called(kubectl, "kustomize", str(FOLDER / route))
+    return called(kubectl, "kustomize", str(folder / route))
 
 
 def resources(route: str) -> dict[str, Any]:
@@ -79,6 +80,14 @@ def test_pods_have_whole_cores_and_the_image_of_this_version(route: str) -> None
             limits = container["resources"]["limits"]
             assert limits == container["resources"]["requests"]
             assert int(limits["cpu"]) >= 1
+
+
+def test_a_registry_that_is_written_once_is_that_of_every_job(tmp_path: Path) -> None:
+    folder = shutil.copytree(FOLDER, tmp_path / "kubernetes")
+    file = folder / "job/kustomization.yaml"
+    file.write_text(file.read_text().replace("registry.example.com/loadgen", "ghcr.io/me/loadgen"))
+    for route, variant in (("job", ""), ("indexed", "-ray")):
+        assert f"image: ghcr.io/me/loadgen:{__version__}{variant}\n" in kustomized(route, folder)
 
 
 @pytest.mark.parametrize("route", ["job", "indexed"])
