@@ -15,6 +15,11 @@ from loadgen.lab.judge.tool import Tool
 from loadgen.util.number_format import plural
 
 TOKENIZER = "tokenizer"
+# The template adds nothing, as the servers: some tools count prompts only with one.
+TOKENIZER_CONFIG = (
+    '{"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": '
+    '"{% for message in messages %}{{ message.content }}{% endfor %}"}'
+)
 WRONG = (Judgement.WRONG_SILENT, Judgement.WRONG_SAID, Judgement.NO_REPORT)
 
 
@@ -53,7 +58,7 @@ def write_tokenizer(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with as_file(files("loadgen.engines.sim") / "tokenizer.json") as path:
         shutil.copy(path, folder / "tokenizer.json")
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    (folder / "tokenizer_config.json").write_text(TOKENIZER_CONFIG)
     return folder.resolve()
 
 

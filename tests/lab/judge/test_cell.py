@@ -13,6 +13,7 @@ from loadgen.lab.judge.cell import (
     Round,
     Score,
     failure,
+    is_wrong_in_time,
     judgement,
     middle,
     remarks,
@@ -180,3 +181,10 @@ def test_of_three_rounds_the_middle_error_counts() -> None:
     rounds = [(score("ttft_mean_ms", printed, Range(50, 50)),) for printed in (50.5, 90, 51.5)]
     assert middle(rounds)[0].printed == 51.5
     assert middle([(NOTHING,), (RIGHT,), (WRONG,)])[0] == WRONG
+
+
+def test_a_count_is_wrong_in_any_round() -> None:
+    late = score("ttft_mean_ms", 90, Range(50, 50))
+    assert is_wrong_in_time([RIGHT, late])
+    assert not is_wrong_in_time([WRONG, late])
+    assert not is_wrong_in_time([RIGHT])
