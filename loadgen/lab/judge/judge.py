@@ -1,9 +1,8 @@
 """Judge: one tool in many cases, each kept and not run again; and what is said of all."""
 
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -54,10 +53,17 @@ def read(folder: Path) -> dict[str, Cell]:
 
 
 def write_tokenizer(folder: Path) -> Path:
-    """Write the simulator's tokenizer as transformers read it; returns the folder."""
+    """Write a tokenizer as transformers read it; returns the folder.
+
+    It has those words of the simulator that begin with a space, so that any sequence of tokens is a
+    text of as many: some tools draw tokens, and others' tokenizers nearly have that.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    with as_file(files("loadgen.engines.sim") / "tokenizer.json") as path:
-        shutil.copy(path, folder / "tokenizer.json")
+    whole = msgspec.json.decode((files("loadgen.engines.sim") / "tokenizer.json").read_bytes())
+    model = whole["model"]
+    words = [model["unk_token"], *(text for text in model["vocab"] if text[0] == " " != text)]
+    model["vocab"] = {text: number for number, text in enumerate(words)}
+    (folder / "tokenizer.json").write_bytes(msgspec.json.encode(whole))
     (folder / "tokenizer_config.json").write_text(TOKENIZER_CONFIG)
     return folder.resolve()
 

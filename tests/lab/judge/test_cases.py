@@ -3,13 +3,16 @@
 import io
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
 
 from loadgen.engines.sim.http1 import LAST_CHUNK, Request, RequestError
-from loadgen.lab.judge.case import CASES, Ask, Plan
+from loadgen.lab.judge.case import CASES, WORD, Ask, Plan
 from loadgen.lab.judge.cases import CONTROL, GROUPS, chosen
+from loadgen.lab.judge.judge import write_tokenizer
 from loadgen.lab.judge.server import Log, TruthServer
 from loadgen.lab.judge.truth import TOLERANCES
 from loadgen.testing.faults import Step
@@ -156,3 +159,12 @@ def test_a_completion_has_one_end(name: str) -> None:
     plan = CASES[name].play(ask(path="/v1/completions", prompt="a b c"))
     writes = [move.step for move in plan.moves if isinstance(move.step, bytes)]
     assert not [data for data in writes[:-1] if data.endswith(LAST_CHUNK)]
+
+
+def test_any_tokens_are_a_text_of_as_many(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(write_tokenizer(tmp_path) / "tokenizer.json"))
+    size = tokenizer.get_vocab_size()
+    for begin in range(1, size - 50, 50):
+        text = tokenizer.decode(list(range(begin, begin + 50)))
+        assert len(tokenizer.encode(text).ids) == 50
+    assert len(tokenizer.encode(WORD * 7).ids) == 7
