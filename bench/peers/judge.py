@@ -101,7 +101,7 @@ def summary(found: Columns) -> str:
     """How many cells of each group are right, for the page; and what is red in loadgen's."""
     ran = {name: cells for name, cells in found.items() if cells}
     rows = [[group, *(_counts(cells, group) for cells in ran.values())] for group in GROUPS]
-    heads = ["group", *(KNOWN[name].name for name in ran)]
+    heads = ["group", *(f"{KNOWN[name].name}{_share(cells)}" for name, cells in ran.items())]
     others = ", ".join(KNOWN[name].name for name in found if name not in ran)
     missing = f"Not run here: {others}." if others else ""
     red = [
@@ -162,6 +162,11 @@ def _counts(cells: Mapping[str, Cell], group: str) -> str:
     doubtful = sum(map(is_doubtful, ran))
     counts = f"{judged[Judgement.RIGHT]}, {judged[Judgement.WRONG_SAID]}, {worst}"
     return counts + f" ({doubtful} busy)" * bool(doubtful)
+
+
+def _share(cells: Mapping[str, Cell]) -> str:
+    """How many cases were run, where these are not all."""
+    return "" if len(cells) == len(in_groups()) else f", {plural(len(cells), 'case')}"
 
 
 def _wrong(cell: Cell) -> list[Score]:

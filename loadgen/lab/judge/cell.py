@@ -108,10 +108,13 @@ def score(figure: str, printed: float | None, true: Range | None) -> Score:
     return Score(figure, printed, true.low, true.high, _error(printed, nearest), right)
 
 
-def scores(case: Case, printed: Printed, requests: Sequence[Served]) -> tuple[Score, ...]:
+def scores(
+    case: Case, tool: Tool, printed: Printed, requests: Sequence[Served]
+) -> tuple[Score, ...]:
     """Score the figures of a case."""
     true = truth.true_figures(requests)
-    sent, asked = truth.sent_figures(requests), truth.asked_figures(case.load)
+    sent = truth.sent_figures(requests)
+    asked = truth.asked_figures(case.load, is_poisson=tool.is_poisson)
     return tuple(
         score(name, sent.get(name), asked[name])
         if name.startswith(SENT)
@@ -295,7 +298,7 @@ def attempted(
         wall_s = time.monotonic() - began_s
     printed = tools.read(tool, folder / WRITTEN, (folder / OUTPUT).read_text(errors="replace"))
     requests = truth.read(log)[tool.before :]
-    scored = scores(case, printed, requests)
+    scored = scores(case, tool, printed, requests)
     return Round(shlex.join(command), code, wall_s, printed, scored, len(requests))
 
 

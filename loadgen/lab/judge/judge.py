@@ -19,6 +19,7 @@ TOKENIZER_CONFIG = (
     '{"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": '
     '"{% for message in messages %}{{ message.content }}{% endfor %}"}'
 )
+NOT_STRIPPED = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
 WRONG = (Judgement.WRONG_SILENT, Judgement.WRONG_SAID, Judgement.NO_REPORT)
 
 
@@ -56,13 +57,14 @@ def write_tokenizer(folder: Path) -> Path:
     """Write a tokenizer as transformers read it; returns the folder.
 
     It has those words of the simulator that begin with a space, so that any sequence of tokens is a
-    text of as many: some tools draw tokens, and others' tokenizers nearly have that.
+    text of as many, as nearly with real ones: some tools draw tokens.
     """
     folder.mkdir(parents=True, exist_ok=True)
     whole = msgspec.json.decode((files("loadgen.engines.sim") / "tokenizer.json").read_bytes())
     model = whole["model"]
     words = [model["unk_token"], *(text for text in model["vocab"] if text[0] == " " != text)]
     model["vocab"] = {text: number for number, text in enumerate(words)}
+    whole["added_tokens"] = [{"id": 0, "content": words[0], "special": True} | NOT_STRIPPED]
     (folder / "tokenizer.json").write_bytes(msgspec.json.encode(whole))
     (folder / "tokenizer_config.json").write_text(TOKENIZER_CONFIG)
     return folder.resolve()

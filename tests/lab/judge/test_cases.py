@@ -168,3 +168,4 @@ def test_any_tokens_are_a_text_of_as_many(tmp_path: Path) -> None:
         text = tokenizer.decode(list(range(begin, begin + 50)))
         assert len(tokenizer.encode(text).ids) == 50
     assert len(tokenizer.encode(WORD * 7).ids) == 7
+    assert len(tokenizer.encode(" a<unk> b").ids) == 3

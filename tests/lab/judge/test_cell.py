@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from loadgen.lab.judge import truth
+from loadgen.lab.judge.case import Load
 from loadgen.lab.judge.cases import CASES
 from loadgen.lab.judge.cell import (
     Judgement,
@@ -99,6 +100,12 @@ def test_what_was_sent_is_compared_with_what_was_asked(tmp_path: Path) -> None:
     lines = [request(0, 1000), request(1, 1100), request(2, 1200)]
     sent = truth.sent_figures(truth.read(log(tmp_path, *lines)))
     assert (sent["sent"], sent["sent_rate"], sent["sent_distinct"]) == (3, pytest.approx(10), 1)
+
+
+def test_the_rate_of_poisson_arrivals_varies() -> None:
+    load = Load(count=36, rate=20)
+    assert truth.asked_figures(load)["sent_rate"] == Range(20, 20)
+    assert truth.asked_figures(load, is_poisson=True)["sent_rate"] == Range(10, 30)
 
 
 @pytest.mark.parametrize(
