@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -10,16 +9,11 @@ import msgspec
 from loadgen.lab.judge.case import Case
 from loadgen.lab.judge.cases import CONTROL
 from loadgen.lab.judge.cell import CELL, Cell, Judgement, Score, judged, kept, key
+from loadgen.lab.judge.tokenizer import write_tokenizer
 from loadgen.lab.judge.tool import Tool
 from loadgen.util.number_format import plural
 
 TOKENIZER = "tokenizer"
-# The template adds nothing, as the servers: some tools count prompts only with one.
-TOKENIZER_CONFIG = (
-    '{"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": '
-    '"{% for message in messages %}{{ message.content }}{% endfor %}"}'
-)
-NOT_STRIPPED = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
 WRONG = (Judgement.WRONG_SILENT, Judgement.WRONG_SAID, Judgement.NO_REPORT)
 
 
@@ -51,23 +45,6 @@ def read(folder: Path) -> dict[str, Cell]:
     """Return the cells of a folder, by case."""
     found = [msgspec.json.decode(path.read_bytes(), type=Cell) for path in folder.glob(f"*/{CELL}")]
     return {cell.case: cell for cell in found}
-
-
-def write_tokenizer(folder: Path) -> Path:
-    """Write a tokenizer as transformers read it; returns the folder.
-
-    It has those words of the simulator that begin with a space, so that any sequence of tokens is a
-    text of as many, as nearly with real ones: some tools draw tokens.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    whole = msgspec.json.decode((files("loadgen.engines.sim") / "tokenizer.json").read_bytes())
-    model = whole["model"]
-    words = [model["unk_token"], *(text for text in model["vocab"] if text[0] == " " != text)]
-    model["vocab"] = {text: number for number, text in enumerate(words)}
-    whole["added_tokens"] = [{"id": 0, "content": words[0], "special": True} | NOT_STRIPPED]
-    (folder / "tokenizer.json").write_bytes(msgspec.json.encode(whole))
-    (folder / "tokenizer_config.json").write_text(TOKENIZER_CONFIG)
-    return folder.resolve()
 
 
 def figure_text(score: Score) -> str:

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 from loadgen.engines.sim.http1 import LAST_CHUNK, Request, RequestError
 from loadgen.lab.judge.case import CASES, WORD, Ask, Plan
 from loadgen.lab.judge.cases import CONTROL, GROUPS, chosen
-from loadgen.lab.judge.judge import write_tokenizer
 from loadgen.lab.judge.server import Log, TruthServer
+from loadgen.lab.judge.tokenizer import write_tokenizer
 from loadgen.lab.judge.truth import TOLERANCES
 from loadgen.testing.faults import Step
 
@@ -163,9 +163,11 @@ def test_a_completion_has_one_end(name: str) -> None:
 
 def test_any_tokens_are_a_text_of_as_many(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_file(str(write_tokenizer(tmp_path) / "tokenizer.json"))
-    size = tokenizer.get_vocab_size()
-    for begin in range(1, size - 50, 50):
-        text = tokenizer.decode(list(range(begin, begin + 50)))
-        assert len(tokenizer.encode(text).ids) == 50
-    assert len(tokenizer.encode(WORD * 7).ids) == 7
-    assert len(tokenizer.encode(" a<unk> b").ids) == 3
+    for begin in range(1, tokenizer.get_vocab_size() - 50, 50):
+        ids = [*range(begin, begin + 50)]
+        again = tokenizer.encode(tokenizer.decode(ids)).ids
+        assert again[-50:] == ids, "a character at the start has a space before it"
+    for text, count in ((WORD, 1), (WORD * 7, 7), ("word" + WORD * 6, 7), (" a<unk> b", 5)):
+        assert len(tokenizer.encode(text).ids) == count
+    prose = "What's in 1 of these, it's kept."
+    assert tokenizer.decode(tokenizer.encode(prose).ids) == prose
