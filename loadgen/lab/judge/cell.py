@@ -30,7 +30,7 @@ from loadgen.testing.process import started
 STOP_S, REST_S, WATCH_S = 0.2, 8.0, 0.02
 START_S = 180.0  # until a tool has sent its first request, which a busy machine delays
 ROUNDS = 3  # of a case whose times are wrong in the first: a machine is never wholly quiet
-OF_TIME = r"_ms$|_rate$|peak"  # figures that depend on what else the machine does
+OF_TIME = r"_ms$|_rate$|^sent_peak$"  # figures that depend on what else the machine does
 INTERRUPTS = 2  # some tools wait for requests in flight after the first
 CELL, OUTPUT, LOG, WRITTEN = "cell.json", "output.txt", "server.jsonl", "written"
 SERVER = "loadgen.lab.judge.server"
