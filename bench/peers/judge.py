@@ -12,15 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bench.engines.environments import CannotBeMade, made
+from bench.engines.environments import CannotBeMade, Recipe, made
 from bench.peers import recipes
 from bench.peers.ours import COMMAND
 from bench.peers.tools import KNOWN, TOOLS
-from bench.peers.trial import programs
 from loadgen.lab.judge import judge
 from loadgen.lab.judge.case import Case
 from loadgen.lab.judge.cases import GROUPS, chosen
-from loadgen.lab.judge.cell import Cell, Judgement, Score
+from loadgen.lab.judge.cell import Cell, Judgement, Score, is_wrong_in_time
 from loadgen.lab.judge.tool import Tool
 from loadgen.util import machine
 from loadgen.util.number_format import plural
@@ -32,9 +31,18 @@ MATRIX, PAGE = ROOT / "bench/results/judge.md", ROOT / "docs/judge.md"
 BEGIN, END = "<!-- matrix: written by make judge FLAGS=--write -->", "<!-- end of matrix -->"
 NOT_RUN = "not run here"
 CHEATS = GROUPS[-1]
-COUNTED = "Cases that are right; wrong, and said; wrong and silent, or without a report:"
+BUSY = 0.75  # of the load average per core: times that are wrong then may be the machine's
+COUNTED = (
+    "Cases that are right; wrong, and said; wrong and silent, or without a report. Busy: times "
+    "alone are wrong, and other processes used the machine."
+)
 OURS, PLAIN = "loadgen", "plain"
-OTHERS = ("vllm", "vllm-rs", "guidellm", "aiperf", "sglang", "inference-perf", "evalscope")
+OTHERS = (
+    *("vllm", "vllm-rs", "guidellm", "aiperf", "sglang", "inference-perf", "evalscope"),
+    "genai-bench",
+)
+# Of what compare_peers does not have.
+RECIPES = {"sglang": recipes.sglang, "genai-bench": recipes.genai_bench}
 RED = (Judgement.WRONG_SILENT, Judgement.WRONG_SAID, Judgement.NO_REPORT)
 Columns = Mapping[str, Mapping[str, Cell]]
 
@@ -49,20 +57,22 @@ def begins(name: str) -> list[str]:
         return [str(COMMAND), "run"]
     if name == PLAIN:
         return [sys.executable, "-m", *KNOWN[PLAIN].begins]
+    programs = made(recipe(name), recipes.FOLDER)
     if name == "sglang":
-        return [str(made(recipes.sglang, recipes.FOLDER) / "python"), "-m", *KNOWN[name].begins]
-    peer = next(each for each in TOOLS if each.tool is KNOWN[name])
-    program, *rest = peer.begins
-    return [str(programs(peer) / program), *rest]
+        return [str(programs / "python"), "-m", *KNOWN[name].begins]
+    program, *rest = KNOWN[name].begins
+    return [str(programs / program), *rest]
+
+
+def recipe(name: str) -> Recipe:
+    """How a tool of others is installed."""
+    by_tool = {each.tool.name: each.recipe for each in TOOLS if each.recipe}
+    return RECIPES.get(name) or by_tool[KNOWN[name].name]
 
 
 def version(name: str) -> str:
     """The version of a tool."""
-    if name in (OURS, PLAIN):
-        return "this one"
-    recipe = recipes.sglang if name == "sglang" else None
-    recipe = recipe or next(each.recipe for each in TOOLS if each.tool is KNOWN[name])
-    return recipes.version(recipe) if recipe else ""
+    return "this one" if name in (OURS, PLAIN) else recipes.version(recipe(name))
 
 
 def columns(names: Sequence[str]) -> dict[str, dict[str, Cell]]:
@@ -91,7 +101,7 @@ def summary(found: Columns) -> str:
     """How many cells of each group are right, for the page; and what is red in loadgen's."""
     ran = {name: cells for name, cells in found.items() if cells}
     rows = [[group, *(_counts(cells, group) for cells in ran.values())] for group in GROUPS]
-    heads = ["group", *(KNOWN[name].name for name in ran)]
+    heads = ["group", *(f"{KNOWN[name].name}{_share(cells)}" for name, cells in ran.items())]
     others = ", ".join(KNOWN[name].name for name in found if name not in ran)
     missing = f"Not run here: {others}." if others else ""
     red = [
@@ -132,21 +142,31 @@ def _cell(name: str, cell: Cell | None) -> str:
     if cell is None:
         return NOT_RUN
     if cell.judgement in RED:
-        return f"[{cell.judgement}](#{name}-{cell.case})"
+        doubt = " (busy)" if is_doubtful(cell) else ""
+        return f"[{cell.judgement}](#{name}-{cell.case}){doubt}"
     return str(cell.judgement)
 
 
+def is_doubtful(cell: Cell) -> bool:
+    """Whether what is wrong may be the machine's doing: times alone, while others used it."""
+    return is_wrong_in_time(cell.scores) and cell.machine_load > BUSY
+
+
 def _counts(cells: Mapping[str, Cell], group: str) -> str:
-    """Right, wrong and said, and wrong and silent or without a report."""
-    judged = Counter(
-        cells[case.name].judgement
-        for case in in_groups()
-        if case.group == group and case.name in cells
-    )
-    if not judged:
+    """Right, wrong and said, wrong and silent or without a report; and what is in doubt."""
+    ran = [cells[case.name] for case in in_groups() if case.group == group and case.name in cells]
+    if not ran:
         return NOT_RUN
+    judged = Counter(cell.judgement for cell in ran if not is_doubtful(cell))
     worst = judged[Judgement.WRONG_SILENT] + judged[Judgement.NO_REPORT]
-    return f"{judged[Judgement.RIGHT]}, {judged[Judgement.WRONG_SAID]}, {worst}"
+    doubtful = sum(map(is_doubtful, ran))
+    counts = f"{judged[Judgement.RIGHT]}, {judged[Judgement.WRONG_SAID]}, {worst}"
+    return counts + f" ({doubtful} busy)" * bool(doubtful)
+
+
+def _share(cells: Mapping[str, Cell]) -> str:
+    """How many cases were run, where these are not all."""
+    return "" if len(cells) == len(in_groups()) else f", {plural(len(cells), 'case')}"
 
 
 def _wrong(cell: Cell) -> list[Score]:
@@ -162,12 +182,13 @@ def _details(name: str, cell: Cell) -> Iterator[str]:
     wrong = [f"- {judge.figure_text(score)}" for score in _wrong(cell)]
     ended = "it was stopped" if cell.exit_code is None else f"exit code {cell.exit_code}"
     says = [f"- says: {text}" for text in cell.says]
-    yield "\n".join([f"{cell.judgement}; {ended}", "", *wrong, *says, ""])
+    about = f"{cell.judgement}; {ended}; load average {cell.machine_load:g} per core"
+    yield "\n".join([about, "", *wrong, *says, ""])
 
 
-def judged(name: str, tool: Tool, words: Sequence[str]) -> None:
-    """Run a tool in all cases that are not kept."""
-    for cell in judge.cells(chosen([]), tool, words, FOLDER / name):
+def judged(name: str, tool: Tool, words: Sequence[str], cases: list[str]) -> None:
+    """Run a tool in cases that are not kept."""
+    for cell in judge.cells(chosen(cases), tool, words, FOLDER / name):
         print(f"{name}: {judge.cell_text(cell)}", flush=True)
 
 
@@ -176,6 +197,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.peers.judge", description=__doc__)
     names = [OURS, PLAIN, *OTHERS]
     parser.add_argument("--only", choices=names, action="append", help="a tool, instead of all")
+    parser.add_argument("--case", action="append", default=[], help="a case or a group")
     parser.add_argument("--write", action="store_true", help=f"write {MATRIX.name}")
     options = parser.parse_args()
     # As Ctrl-C: tool and server are stopped. And no tool inherits that SIGINT is ignored.
@@ -188,7 +210,7 @@ def main() -> int:
         except CannotBeMade as reason:
             missing.append(f"{name} cannot be installed: {reason}")
         else:
-            judged(name, KNOWN[name], words)
+            judged(name, KNOWN[name], words, options.case)
     found = columns(names)
     if options.write:
         between(MATRIX, BEGIN, matrix(found), END)

@@ -87,6 +87,9 @@ aiperf = Recipe("aiperf", (("aiperf==0.13.0",),))
 inference_perf = Recipe("inference-perf", (("inference-perf==0.7.0",),), python="3.12")
 # The reader of AIPerf's files alone: it needs nothing else of its packages.
 kneebench = Recipe("kneebench", (("pyyaml",), ("--no-deps", "kneebench==0.1.0a1")))
+# llm-d's benchmark report, which makes one of the files of other tools.
+llm_d = Recipe("llm-d", (("llmd-benchmark-report==0.2.1",),))
+genai_bench = Recipe("genai-bench", (("genai-bench==0.0.5",),))
 evalscope = Recipe("evalscope", (("evalscope[perf]==1.14.1",),))
 
 

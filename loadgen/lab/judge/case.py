@@ -115,7 +115,7 @@ class Case:
         disturbance: What happens to the client meanwhile.
         threads: Requests that are answered at a time, each connection holding its place while it
             is open; 0: all.
-        limit_s: When a tool that has not ended is stopped.
+        limit_s: When a tool that has not ended is stopped, from its first request on.
     """
 
     name: str
@@ -171,7 +171,7 @@ def streamed(
     """Return the plan of a stream: a write for each event, and the end.
 
     Args:
-        events: With their times.
+        events: With their times; an empty one, as the role of a completion, is left out.
         ends: Events without tokens behind them, in one write.
         head: Of the response.
         end: What closes the body.
@@ -180,7 +180,10 @@ def streamed(
         end_after_ms: How long after the last event `ends` and `end` follow.
     """
     last_ms = max((at for at, *_ in events), default=0.0) + end_after_ms
-    moves = [Move(0.0, head), *(Move(at, chunk(data), tokens) for at, data, tokens in events)]
+    moves = [
+        Move(0.0, head),
+        *(Move(at, chunk(data), tokens) for at, data, tokens in events if data),
+    ]
     closing = b"".join(map(chunk, ends))
     if isinstance(end, bytes):
         moves.append(Move(last_ms, closing + end))
@@ -213,9 +216,7 @@ def steady(
 ) -> Plan:
     """Return a correct answer: the role with the first token, then a token in each write."""
     answer = good(ask)
-    events = paced(answer.tokens, first_ms=first_ms, gap_ms=gap_ms)
-    if answer.role:
-        events.insert(0, (first_ms, answer.role, 0))
+    events = [(first_ms, answer.role, 0), *paced(answer.tokens, first_ms=first_ms, gap_ms=gap_ms)]
     return streamed(events, *ends(ask, answer), end_after_ms=end_after_ms)
 
 

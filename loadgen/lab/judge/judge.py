@@ -1,9 +1,7 @@
 """Judge: one tool in many cases, each kept and not run again; and what is said of all."""
 
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import as_file, files
 from pathlib import Path
 
 import msgspec
@@ -11,6 +9,7 @@ import msgspec
 from loadgen.lab.judge.case import Case
 from loadgen.lab.judge.cases import CONTROL
 from loadgen.lab.judge.cell import CELL, Cell, Judgement, Score, judged, kept, key
+from loadgen.lab.judge.tokenizer import write_tokenizer
 from loadgen.lab.judge.tool import Tool
 from loadgen.util.number_format import plural
 
@@ -46,15 +45,6 @@ def read(folder: Path) -> dict[str, Cell]:
     """Return the cells of a folder, by case."""
     found = [msgspec.json.decode(path.read_bytes(), type=Cell) for path in folder.glob(f"*/{CELL}")]
     return {cell.case: cell for cell in found}
-
-
-def write_tokenizer(folder: Path) -> Path:
-    """Write the simulator's tokenizer as transformers read it; returns the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with as_file(files("loadgen.engines.sim") / "tokenizer.json") as path:
-        shutil.copy(path, folder / "tokenizer.json")
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
-    return folder.resolve()
 
 
 def figure_text(score: Score) -> str:

@@ -29,7 +29,7 @@ def _events_at(ask: Ask, times_ms: list[float]) -> Plan:
     answer = good(ask)
     events = [(at, token, 1) for at, token in zip(times_ms, answer.tokens, strict=True)]
     events.insert(0, (times_ms[0], answer.role, 0))
-    return streamed([event for event in events if event[1]], *ends(ask, answer))
+    return streamed(events, *ends(ask, answer))
 
 
 def role_first(ask: Ask) -> Plan:

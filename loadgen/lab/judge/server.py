@@ -17,14 +17,14 @@ from typing import IO, Any
 
 import orjson
 
-from loadgen.engines.sim.http1 import Request
+from loadgen.engines.sim.http1 import Request, RequestError
 from loadgen.lab.judge.case import Ask, Case, Plan
 from loadgen.lab.judge.cases import CASES
 from loadgen.testing import server_main
 from loadgen.testing.faults import Step, Steps, Until
 from loadgen.testing.faulty import FaultConnection, Faulty
 
-POST = "POST"
+POST, API = "POST", "completions"  # the end of the paths of both APIs
 
 
 def prompt_text(fields: dict[str, Any]) -> str:
@@ -77,9 +77,15 @@ class TruthServer(Faulty):
         return ThreadConnection(self) if self._case.threads else FaultConnection(self)
 
     def answer(self, request: Request) -> Steps:
-        """Plan the answer to a POST; see `Faulty` for all else."""
+        """Plan the answer to a prompt; see `Faulty` for what is no POST.
+
+        Raises:
+            RequestError: There is nothing at its path.
+        """
         if request.method != POST:
             return super().answer(request)
+        if not request.path.endswith(API):  # as a server that has no /tokenize
+            raise RequestError(404, f"unknown path {request.path}")
         number, self.requests = self.requests, self.requests + 1
         prompt = prompt_text(request.fields)
         ask = Ask(request, number, prompt, self._count(prompt), self._prompts, self._in_flight)

@@ -53,6 +53,7 @@ class Tool(msgspec.Struct, forbid_unknown_fields=True):
         open: More words for a load at `{rate}` requests per second; empty: it has no such load.
         at_once: More words for all requests at once.
         closed: More words for at most `{streams}` in flight.
+        is_poisson: Whether the arrivals of its open loop are Poisson's.
         api: chat or completions: which API it calls.
         env: Variables of its process; an empty value takes one away.
         files: Files that it needs in `{folder}`, as JSON, filled in likewise.
@@ -72,6 +73,7 @@ class Tool(msgspec.Struct, forbid_unknown_fields=True):
     open: list[str] = []
     at_once: list[str] = []
     closed: list[str] = []
+    is_poisson: bool = False
     api: str = CHAT
     env: dict[str, str] = {}
     files: dict[str, Any] = {}

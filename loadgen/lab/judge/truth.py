@@ -16,6 +16,7 @@ NS_PER_MS, NS_PER_S = 1e6, 1e9
 PAUSE_NS = 1_000_000  # a server that did nothing for so long has read all that had come
 MS = "_ms"
 SENT = "sent"
+DEVIATIONS = 3  # of a rate of Poisson arrivals, which is no error of the tool
 STATISTICS = ("mean", "p50", "p99")
 
 
@@ -203,8 +204,8 @@ def sent_figures(requests: Sequence[Served]) -> dict[str, float]:
     return figures
 
 
-def asked_figures(load: Load) -> dict[str, Range]:
-    """Return what the server should have seen."""
+def asked_figures(load: Load, *, is_poisson: bool = False) -> dict[str, Range]:
+    """Return what the server should have seen; of few Poisson arrivals the rate varies."""
     asked = {
         "sent": load.count,
         "sent_rate": load.rate,
@@ -216,7 +217,11 @@ def asked_figures(load: Load) -> dict[str, Range]:
         "sent_distinct": 1.0,
         "sent_shared_prefix": 0.0,
     }
-    return {name: Range.of(value) for name, value in asked.items() if math.isfinite(value)}
+    figures = {name: Range.of(value) for name, value in asked.items() if math.isfinite(value)}
+    if is_poisson and "sent_rate" in figures:
+        spread = DEVIATIONS * load.rate / math.sqrt(load.count)
+        figures["sent_rate"] = Range(load.rate - spread, load.rate + spread)
+    return figures
 
 
 def duration(requests: Sequence[Served]) -> float:

@@ -1,14 +1,19 @@
 """Cases: what their plans claim is what their bytes say, read by another program."""
 
+import io
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
 
-from loadgen.engines.sim.http1 import Request
-from loadgen.lab.judge.case import Ask, Plan
+from loadgen.engines.sim.http1 import LAST_CHUNK, Request, RequestError
+from loadgen.lab.judge.case import WORD, Ask, Plan
 from loadgen.lab.judge.cases import CASES, CONTROL, GROUPS, chosen
+from loadgen.lab.judge.server import Log, TruthServer
+from loadgen.lab.judge.tokenizer import write_tokenizer
 from loadgen.lab.judge.truth import TOLERANCES
 from loadgen.testing.faults import Step
 
@@ -18,15 +23,15 @@ OTHER_COUNTS = {"usage-partial", "usage-zero", "usage-too-small", "reasoning-bes
 TEXTS = ("content", "reasoning", "reasoning_content", "thinking", "tool_calls", "reasoning_details")
 
 
-def ask(number: int = 0, **fields: Any) -> Ask:
+def ask(number: int = 0, path: str = "/v1/chat/completions", **fields: Any) -> Ask:
     body = {
         "messages": [{"role": "user", "content": "a b c"}],
         "max_tokens": TOKENS,
         "stream": True,
         "stream_options": {"include_usage": True},
     } | fields
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nuser-agent: python\r\n"
-    request = Request("POST", "/v1/chat/completions", head, {}, json.dumps(body).encode())
+    head = f"POST {path} HTTP/1.1\r\nuser-agent: python\r\n".encode()
+    request = Request("POST", path, head, {}, json.dumps(body).encode())
     return Ask(request, number, "a b c", 3, {}, in_flight=1)
 
 
@@ -138,3 +143,31 @@ def test_a_group_is_chosen_with_the_control_before_it() -> None:
     names = [case.name for case in chosen(["load"])]
     assert names[0] == CONTROL
     assert {CASES[name].group for name in names[1:]} == {"load"}
+
+
+def test_what_is_no_prompt_is_neither_answered_nor_counted() -> None:
+    """vllm-rs asks for /tokenize first, and goes on without it where that is not found."""
+    file = io.BytesIO()
+    server = TruthServer(CASES[CONTROL], len, Log(file))
+    with pytest.raises(RequestError, match="unknown path /tokenize"):
+        server.answer(Request("POST", "/tokenize", b"", {}, b'{"prompt": "a"}'))
+    assert (server.requests, file.getvalue()) == (0, b"")
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES.values() if not case.chat])
+def test_a_completion_has_one_end(name: str) -> None:
+    plan = CASES[name].play(ask(path="/v1/completions", prompt="a b c"))
+    writes = [move.step for move in plan.moves if isinstance(move.step, bytes)]
+    assert not [data for data in writes[:-1] if data.endswith(LAST_CHUNK)]
+
+
+def test_any_tokens_are_a_text_of_as_many(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(write_tokenizer(tmp_path) / "tokenizer.json"))
+    for begin in range(1, tokenizer.get_vocab_size() - 50, 50):
+        ids = [*range(begin, begin + 50)]
+        again = tokenizer.encode(tokenizer.decode(ids)).ids
+        assert again[-50:] == ids, "a character at the start has a space before it"
+    for text, count in ((WORD, 1), (WORD * 7, 7), ("word" + WORD * 6, 7), (" a<unk> b", 5)):
+        assert len(tokenizer.encode(text).ids) == count
+    prose = "What's in 1 of these, it's kept."
+    assert tokenizer.decode(tokenizer.encode(prose).ids) == prose

@@ -7,12 +7,14 @@ import orjson
 import pytest
 
 from loadgen.lab.judge import truth
+from loadgen.lab.judge.case import Load
 from loadgen.lab.judge.cases import CASES
 from loadgen.lab.judge.cell import (
     Judgement,
     Round,
     Score,
     failure,
+    is_wrong_in_time,
     judgement,
     middle,
     remarks,
@@ -100,6 +102,12 @@ def test_what_was_sent_is_compared_with_what_was_asked(tmp_path: Path) -> None:
     assert (sent["sent"], sent["sent_rate"], sent["sent_distinct"]) == (3, pytest.approx(10), 1)
 
 
+def test_the_rate_of_poisson_arrivals_varies() -> None:
+    load = Load(count=36, rate=20)
+    assert truth.asked_figures(load)["sent_rate"] == Range(20, 20)
+    assert truth.asked_figures(load, is_poisson=True)["sent_rate"] == Range(10, 30)
+
+
 @pytest.mark.parametrize(
     ("figure", "printed", "true", "right"),
     [
@@ -180,3 +188,10 @@ def test_of_three_rounds_the_middle_error_counts() -> None:
     rounds = [(score("ttft_mean_ms", printed, Range(50, 50)),) for printed in (50.5, 90, 51.5)]
     assert middle(rounds)[0].printed == 51.5
     assert middle([(NOTHING,), (RIGHT,), (WRONG,)])[0] == WRONG
+
+
+def test_a_count_is_wrong_in_any_round() -> None:
+    late = score("ttft_mean_ms", 90, Range(50, 50))
+    assert is_wrong_in_time([RIGHT, late])
+    assert not is_wrong_in_time([WRONG, late])
+    assert not is_wrong_in_time([RIGHT])

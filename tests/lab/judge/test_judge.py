@@ -18,7 +18,8 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.lab.judge import judge, truth
-from loadgen.lab.judge.cell import Judgement
+from loadgen.lab.judge.cell import Judgement, run
+from loadgen.lab.judge.tool import Tool
 
 pytestmark = pytest.mark.integration
 
@@ -192,3 +193,21 @@ def test_a_server_ends_with_a_command_that_is_killed(folder: Path) -> None:
 
 def children(pid: int) -> list[int]:
     return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+@pytest.mark.parametrize(
+    ("rest", "limit_s", "ended"), [("0", 20, 0), ("time.sleep(60)", 0.2, None)]
+)
+def test_a_limit_begins_with_the_first_request(
+    tmp_path: Path, rest: str, limit_s: float, ended: int | None
+) -> None:
+    log = tmp_path / "server.jsonl"
+    log.write_bytes(b"")
+    code = f"import time; time.sleep(0.4); open({str(log)!r}, 'w').write('\"request\":'); {rest}"
+    began_s = time.monotonic()
+    with (tmp_path / "output.txt").open("w") as output:
+        command = [sys.executable, "-c", code]
+        tool = Tool("t", ["t"], [], {})
+        assert run(command, tool, output.fileno(), limit_s, lambda _: None, log) == ended
+    assert log.read_bytes()
+    assert time.monotonic() - began_s > 0.4

@@ -132,9 +132,13 @@ class _Export:
         }
         if duration_s:
             rate = f"{TOKENS}/{SECONDS}"
+            tokens = float(output.sum())
             metrics |= {
                 "request_throughput": _scalar(count / duration_s, f"{REQUEST_UNIT}/{SECONDS}"),
-                "output_token_throughput": _scalar(float(output.sum()) / duration_s, rate),
+                "output_token_throughput": _scalar(tokens / duration_s, rate),
+                "total_token_throughput": _scalar(
+                    (float(inputs.sum()) + tokens) / duration_s, rate
+                ),
             }
         first_ns = records.first_start + self._to_unix_ns
         return {

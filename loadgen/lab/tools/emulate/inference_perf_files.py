@@ -104,6 +104,7 @@ def _summary(records: Sequence[Record], start_ns: int) -> dict[str, Any]:
                 "requests_per_sec": per_second(len(ok)),
             },
             "prompt_tokens": _prompts(ok),
+            "output_len": _distribution(tokens),
             "output_tokens": {"total": sum(tokens)} | (_distribution(tokens) or {}),
             "client_fallback_requests": {
                 "prompt": sum(record.prompt_tokens < 0 for record in ok),
