@@ -130,7 +130,7 @@ class Diagnosis(Struct, frozen=True):
         if self.costs is None or self.arrivals is None:
             return None
         outside_ms = float(np.percentile(self.parts.of("outside"), 50)) * MS
-        return prediction(name, Replay(self.requests, self.costs, outside_ms), self.arrivals)
+        return prediction(name, Replay(self.requests, self.arrivals, self.costs, outside_ms))
 
     def _costs_ms(self, queue: str) -> dict[str, float]:
         mean = self.parts.mean_ms()

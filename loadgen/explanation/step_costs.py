@@ -30,6 +30,7 @@ class StepCosts(Struct, frozen=True):
         base_ms, prompt_ms, stream_ms: The costs.
         base_error_ms, prompt_error_ms, stream_error_ms: Their standard errors; NaN where the steps
             do not tell them.
+        streams: Mean number of streams in a step.
         kept: Share of the steps that it describes.
         within_ms: How far these are from it at most.
     """
@@ -40,17 +41,17 @@ class StepCosts(Struct, frozen=True):
     base_error_ms: float
     prompt_error_ms: float
     stream_error_ms: float
+    streams: float
     kept: float
     within_ms: float
 
-    def times(self, factor: float) -> "StepCosts":
-        """Return costs that are so many times as great."""
-        return structs.replace(
-            self,
-            base_ms=factor * self.base_ms,
-            prompt_ms=factor * self.prompt_ms,
-            stream_ms=factor * self.stream_ms,
-        )
+    def tilted(self, errors: float) -> "StepCosts":
+        """Return costs with a stream that costs so many standard errors more, and steps of the
+        usual number of streams that take as long as before.
+        """
+        stream_ms = max(0.0, self.stream_ms + errors * self.stream_error_ms)
+        base_ms = self.base_ms - (stream_ms - self.stream_ms) * (self.streams - 1)
+        return structs.replace(self, base_ms=base_ms, stream_ms=stream_ms)
 
     @property
     def knows_base(self) -> bool:
@@ -83,6 +84,7 @@ def fit(steps: Steps) -> StepCosts | None:
         base_error_ms,
         prompt_error_ms,
         stream_error_ms,
+        streams=float(steps.streams.mean()),
         kept=float(fitted.kept.mean()),
         within_ms=max(LEAST_SPREAD_MS, 3.5 * fitted.spread),
     )

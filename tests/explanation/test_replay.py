@@ -39,6 +39,12 @@ def named(answers: list[Answer], name: str) -> NamedCause:
     [
         ({"max_num_seqs": 3}, {"max_num_seqs": 6}, "queue-slots", "6 slots for 3"),
         (
+            {"num_kv_tokens": 1400, "rate": 10},
+            {"num_kv_tokens": 2800, "rate": 10},
+            "kv",
+            "2800 tokens of KV cache for 1400",
+        ),
+        (
             LONG_PROMPTS,
             LONG_PROMPTS | {"max_num_batched_tokens": 256, "max_num_seqs": 200},
             "prefill-others",
