@@ -13,7 +13,7 @@ from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.step_costs import StepCosts
 from loadgen.explanation.steps import Arrivals
 from loadgen.report.result.explanation import BeforeAfter, PredictedChange
-from loadgen.util.arrays import Int64s
+from loadgen.util.arrays import Floats, Int64s
 
 MOST_TOKENS = 200_000  # that are replayed: half a second
 MOST_ERROR = 0.15  # of the replay of the run as it was, above which nothing is predicted
@@ -64,6 +64,11 @@ class Replay(Struct, frozen=True):
         )
 
     @property
+    def slots(self) -> int:
+        """The most streams that had a token at the end of a step."""
+        return self._most(np.ones(len(self.arrivals.step)))
+
+    @property
     def kv_tokens(self) -> int:
         """The most tokens of context that streams had at the end of a step: those of a KV cache
         that was full.
@@ -71,12 +76,17 @@ class Replay(Struct, frozen=True):
         arrivals = self.arrivals
         sums = np.cumsum(arrivals.tokens)
         begins = np.flatnonzero(arrivals.is_first)
-        before = np.repeat(np.append(0.0, sums)[begins], np.diff(np.append(begins, len(sums))))
-        context = self.requests.prompt[arrivals.stream] + sums - before - 1
-        is_last = np.append(np.diff(arrivals.step) != 0, True) | np.append(
-            np.diff(arrivals.stream) != 0, True
-        )
-        return int(np.bincount(arrivals.step, context * is_last).max())
+        before = np.repeat((sums - arrivals.tokens)[begins], np.diff(np.append(begins, len(sums))))
+        return self._most(self.requests.prompt[arrivals.stream] + sums - before - 1)
+
+    def _most(self, values: Floats) -> int:
+        """The greatest sum of the arrivals of a step; where a stream has two tokens in one, two
+        steps are seen as one, which does not count.
+        """
+        stream, step = self.arrivals.stream, self.arrivals.step
+        again = np.append(False, (np.diff(stream) == 0) & (np.diff(step) == 0))
+        is_one = np.bincount(step, again | (self.arrivals.tokens > 1)) == 0
+        return int((np.bincount(step, values) * is_one).max())
 
     def predict(
         self, change: str, now: dict[str, int], then: dict[str, int], every: int = 1
@@ -101,8 +111,8 @@ class Replay(Struct, frozen=True):
         if max(errors) > MOST_ERROR:
             return None
         changed, *doubted = (
-            structs.replace(self, costs=costs)._summary_of(then, every, outside_ns)
-            for costs in (self.costs, self.costs.tilted(ERRORS), self.costs.tilted(-ERRORS))
+            self._summary(one._run(then, every).later(outside_ns), every)
+            for one in (self, self._tilted(-ERRORS), self._tilted(ERRORS))
         )
         for other in doubted:
             if max(abs(other[name] / changed[name] - 1) for name in JUDGED) > MOST_ERROR:
@@ -120,17 +130,18 @@ class Replay(Struct, frozen=True):
         )
         return next(filter(None, tried), None)
 
+    def _tilted(self, errors: float) -> "Replay":
+        return structs.replace(self, costs=self.costs.tilted(errors))
+
     def _outside_ns(self, replayed: Times) -> int:
-        """What the requests that are fastest in a replay took beyond it; it has no way to the
-        engine.
+        """What was outside of the engine: what the requests that are fastest in a replay took
+        beyond it, which has no way to the engine. The first estimate is too high where others
+        waited, too.
         """
         waited = replayed.first - self.requests.sent
         fastest = np.argsort(waited, kind="stable")[: max(5, int(FASTEST * len(waited)))]
         beyond = float(np.median((self.requests.first - replayed.first)[fastest]))
         return int(max(0.0, min(self.outside_ms / MS, beyond)))
-
-    def _summary_of(self, limits: dict[str, int], every: int, outside_ns: int) -> dict[str, float]:
-        return self._summary(self._run(limits, every).later(outside_ns), every)
 
     def _summary(self, times: Times, every: int) -> dict[str, float]:
         ttfts = times.first - self.requests.sent[::every]
@@ -196,7 +207,7 @@ def prediction(name: str, replay: Replay) -> PredictedChange | None:
     """
     if not replay.is_possible:
         return None
-    costs, slots = replay.costs, replay.arrivals.most_streams
+    costs, slots = replay.costs, replay.slots
     if name == "queue-slots":
         return replay.first("max_num_seqs", "slots", slots)
     if name == "kv" and not replay.requests.cached.any():

@@ -26,10 +26,18 @@ def with_chunks(plant: Plant, tokens: int) -> Plant:
     return replace(plant, server=f"{plant.server} {limits}")
 
 
+def with_kv_tokens(plant: Plant, tokens: int) -> Plant:
+    return replace(plant, server=f"{plant.server} --num-kv-tokens {tokens}")
+
+
 @pytest.mark.timeout(10 * MINUTES)
 @pytest.mark.parametrize(
     ("name", "cause", "changed"),
-    [("slots", "queue-slots", with_slots), ("interfere", "prefill-others", with_chunks)],
+    [
+        ("slots", "queue-slots", with_slots),
+        ("kv", "kv", with_kv_tokens),
+        ("interfere", "prefill-others", with_chunks),
+    ],
 )
 def test_a_predicted_change_is_what_is_measured(
     name: str, cause: str, changed: Callable[[Plant, int], Plant], tmp_path: Path
