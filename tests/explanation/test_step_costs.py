@@ -1,8 +1,14 @@
 """What a step of the engine costs, from the arrivals alone; and when that is not known."""
 
+import math
+import random
+from typing import Any
+
 import pytest
 
-from loadgen.explanation.explainer import explain
+from loadgen.explanation import request_columns
+from loadgen.explanation.explainer import BASE_UNKNOWN, explain
+from loadgen.explanation.request_columns import MAX_EVENTS
 from loadgen.report.result.explanation import Explanation
 from tests.helpers.planted_records import MS, Answer, records, served
 
@@ -67,6 +73,57 @@ def test_prompts_that_take_several_steps_are_refused() -> None:
         served(max_num_batched_tokens=64, max_num_seqs=60, prompts=(100, 600), rate=6)
     )
     assert explanation.no_steps == "prompts take several steps (chunks)"
+
+
+def test_prompts_of_one_length_that_take_several_steps_are_refused() -> None:
+    explanation = explained(
+        served(max_num_batched_tokens=128, max_num_seqs=60, prompts=(300, 300), rate=6)
+    )
+    assert explanation.no_steps == "prompts take several steps (chunks)"
+
+
+def test_steps_that_follow_no_rule_are_refused() -> None:
+    draw = random.Random(1)
+
+    def pause(now_ns: int) -> int:
+        """Pause in two of three steps, for 1 to 400 ms."""
+        return int(math.exp(6 * draw.random()) * MS) if draw.random() < 0.67 else 0
+
+    explanation = explained(served(pause=pause))
+    assert explanation.steps is None
+    assert explanation.no_steps is not None
+    assert explanation.no_steps.startswith("the fit describes only ")
+
+
+def test_a_base_with_a_large_standard_error_is_not_printed() -> None:
+    explanation = explained(served(count=8, noise=0.3, prompts=(64, 64)))
+    assert explanation.steps is None
+    assert explanation.no_steps == BASE_UNKNOWN
+
+
+def test_runs_with_very_many_events_have_no_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_columns, "MAX_EVENTS", 100)
+    explanation = explained(served())
+    assert explanation.steps is None
+    assert explanation.no_steps == f"the run has more than {MAX_EVENTS} events with tokens"
+    assert explanation.stalls == explanation.after_first_ms == {}
+
+
+@pytest.mark.parametrize(
+    ("served_so", "known"),
+    [
+        ({"prompt_us": 0.05}, ["stream_us"]),
+        ({"stream_us": 5.0}, ["prompt_us"]),
+        ({"prompt_us": 0.05, "stream_us": 5.0}, []),
+    ],
+)
+def test_a_cost_with_a_large_standard_error_is_not_printed(
+    served_so: dict[str, Any], known: list[str]
+) -> None:
+    steps = explained(served(**{"stream_us": 300.0} | served_so)).steps
+    assert steps is not None
+    costs = ("prompt_us", "stream_us")
+    assert [name for name in costs if getattr(steps, name) is not None] == known
 
 
 def test_a_way_that_stands_still_is_refused() -> None:
