@@ -1,14 +1,15 @@
 """What a step of the engine costs, from the arrivals alone; and when that is not known."""
 
-import math
-import random
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from loadgen.explanation import request_columns
 from loadgen.explanation.explainer import BASE_UNKNOWN, explain
-from loadgen.explanation.request_columns import MAX_EVENTS
+from loadgen.explanation.request_columns import MAX_EVENTS, RequestColumns
+from loadgen.explanation.step_costs import fit, refusal
+from loadgen.explanation.steps import Arrivals, Steps
 from loadgen.report.result.explanation import Explanation
 from tests.helpers.planted_records import MS, Answer, records, served
 
@@ -82,17 +83,15 @@ def test_prompts_of_one_length_that_take_several_steps_are_refused() -> None:
     assert explanation.no_steps == "prompts take several steps (chunks)"
 
 
-def test_steps_that_follow_no_rule_are_refused() -> None:
-    draw = random.Random(1)
-
-    def pause(now_ns: int) -> int:
-        """Pause in two of three steps, for 1 to 400 ms."""
-        return int(math.exp(6 * draw.random()) * MS) if draw.random() < 0.67 else 0
-
-    explanation = explained(served(pause=pause))
-    assert explanation.steps is None
-    assert explanation.no_steps is not None
-    assert explanation.no_steps.startswith("the fit describes only ")
+def test_a_fit_that_describes_less_than_half_of_the_steps_is_refused() -> None:
+    requests = RequestColumns.of(records(served()))
+    steps = Steps.of(requests, Arrivals.of(requests))
+    costs = fit(steps)
+    assert costs is not None
+    for kept, reason in ((0.5, None), (0.49, "the fit describes only 49% of the steps")):
+        fitted = structs.replace(costs, kept=kept)
+        known = {"together": 1.0, "path_stalls": 0, "prompt_slope_ms": costs.prompt_ms}
+        assert refusal(requests, steps, fitted, **known) == reason
 
 
 def test_a_base_with_a_large_standard_error_is_not_printed() -> None:
