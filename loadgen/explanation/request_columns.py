@@ -21,8 +21,7 @@ class RequestColumns(Struct, frozen=True):
     Times are CLOCK_MONOTONIC ns, lengths ns; shape (n,) unless another one is said.
 
     Attributes:
-        due, ready, sent, first_byte, first, last: As in a `Record`; `first` and `last` are those of
-            tokens.
+        due, ready, sent, first, last: As in a `Record`; `first` and `last` are those of tokens.
         retried, connect: How long it waited to be sent again, and for a connection.
         prompt, cached: Prompt tokens that the server had not cached, and those that it had.
         tokens: Tokens of the answer that were streamed.
@@ -42,7 +41,6 @@ class RequestColumns(Struct, frozen=True):
     due: Int64s
     ready: Int64s
     sent: Int64s
-    first_byte: Int64s
     first: Int64s
     last: Int64s
     retried: Int64s
@@ -144,7 +142,6 @@ class _Row(NamedTuple):
     due: int
     ready: int
     sent: int
-    first_byte: int
     first: int
     last: int
     retried: int
@@ -179,7 +176,6 @@ class _Row(NamedTuple):
             record.due,
             record.ready,
             record.sent,
-            record.first_byte or record.first_token,
             record.first_token,
             record.last_token,
             record.retried_ns,

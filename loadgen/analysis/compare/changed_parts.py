@@ -54,8 +54,9 @@ class ChangedParts:
         self, parts: Callable[[Explanation, Row], Mapping[str, float]], row: Row
     ) -> dict[str, float]:
         """The differences of the means over the runs of each side."""
-        sides = self._sides or ([], [])
-        before, after = ([parts(explain, row) for explain in side] for side in sides)
+        if not self._sides:
+            return {}
+        before, after = ([parts(explain, row) for explain in side] for side in self._sides)
         names = dict.fromkeys(name for run in (*before, *after) for name in run)
         return {
             name: float(

@@ -100,11 +100,11 @@ def phases(step: StageSummary, model: ReportModel) -> Iterator[Block]:
         for arm in step.arms
         if (result := arm.workloads.get(model.workload)) is not None
     }
-    rows = [
-        (Span(name, Tone.CODE), *(percent(fmean(one[phase] for one in runs)) for phase in runs[0]))
-        for name, runs in shares.items()
-        if runs
-    ]
+    rows: list[Sequence[Span | str]] = []
+    for name, runs in shares.items():
+        if runs:
+            means = (percent(fmean(one[phase] for one in runs)) for phase in runs[0])
+            rows.append((Span(name, Tone.CODE), *means))
     if rows:
         yield Paragraph.of("Where the time of a request went, as shares of the mean E2EL:")
         yield Table.of(("Arm", *(*PHASES, "decode")), rows, text_columns=1)
