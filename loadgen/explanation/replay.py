@@ -100,6 +100,8 @@ class Replay(Struct, frozen=True):
             now, then: Limits of the scheduler: as they are, and changed.
             every: One in so many requests is replayed then: the others go to other replicas.
         """
+        if np.isnan(self.costs.stream_error_ms):  # there was never more than one
+            return None
         requests = self.requests
         streams = np.diff(requests.stream) == 0
         gaps = np.diff(requests.event)[streams]

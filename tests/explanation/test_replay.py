@@ -98,6 +98,10 @@ def test_nothing_is_predicted_that_depends_on_an_unknown_cost_of_a_stream() -> N
         assert (predicted is not None) == is_known
 
 
+def test_one_slot_does_not_tell_what_several_streams_cost() -> None:
+    assert named(served(max_num_seqs=1, rate=3), "queue-slots").predicted is None
+
+
 def test_requests_that_wait_for_others_are_not_replayed() -> None:
     waiting = [replace(answer, cap=30 * MS_NS) for answer in served(max_num_seqs=3)]
     later = [

@@ -21,7 +21,7 @@ from tests.helpers.command_line import loadgen
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
 # The slots that are too few, and the requests/s that wait for them.
-OVERLOADS = {"llamacpp": (1, 1.5), "vllm": (2, 4.0)}
+OVERLOADS = (("llamacpp", 1, 1.5), ("llamacpp", 2, 1.5), ("vllm", 2, 4.0))
 PROMPT, ANSWER, REQUESTS = "32:96", "12:24", 60
 METRICS = {"llamacpp": "--metrics", "vllm": "--enable-per-request-metrics"}
 MOST_REMAINDER_MS, SIZE = 5.0, 1.5
@@ -68,31 +68,30 @@ def remainder_ms(file: RecordFile, name: str) -> float:
     return abs(float(np.median(rest))) * MS
 
 
-@pytest.mark.parametrize("name", OVERLOADS)
+@pytest.mark.parametrize("name", METRICS)
 def test_parts_are_the_whole_of_one_request_at_a_time(name: str, tmp_path: Path) -> None:
     with served(name, 2) as (real, server):
         load = "--max-concurrency", "1", "--num-prompts", "30"
         file = measured(real, server, tmp_path / "one.jsonl", *load)
-    print(explained(file))
+    print(explained(file).mean_ms)
     assert remainder_ms(file, name) < MOST_REMAINDER_MS
 
 
-@pytest.mark.parametrize("name", OVERLOADS)
+@pytest.mark.parametrize(("name", "slots", "rate"), OVERLOADS)
 def test_a_queue_for_slots_is_named_and_more_slots_do_what_was_predicted(
-    name: str, tmp_path: Path
+    name: str, slots: int, rate: float, tmp_path: Path
 ) -> None:
-    slots, rate = OVERLOADS[name]
     load = "--rate", str(rate), "--num-prompts", str(REQUESTS)
     with served(name, slots) as (real, server):
         before = explained(measured(real, server, tmp_path / "before.jsonl", *load))
-    print(before.answer, before.causes, before.steps or before.no_steps)
+    print(before.answer, before.causes, before.no_steps)
     assert before.causes[0].name == "queue-slots"
     predicted = before.causes[0].predicted
-    more = int(predicted.change.split()[0]) if predicted else 4 * slots
-    with served(name, more) as (real, server):
+    if predicted is None:  # one slot does not tell what several streams cost
+        return
+    with served(name, int(predicted.change.split()[0])) as (real, server):
         after = explained(measured(real, server, tmp_path / "after.jsonl", *load))
-    print(more, predicted, before.e2el_ms, after.e2el_ms, before.bands, after.bands)
-    if predicted is not None:
-        now_ms, then_ms = predicted.e2el.now_ms, predicted.e2el.then_ms
-        assert (then_ms < now_ms) == (after.e2el_ms < before.e2el_ms)
-        assert 1 / SIZE < then_ms / after.e2el_ms < SIZE
+    print(predicted, before.e2el_ms, after.e2el_ms)
+    now_ms, then_ms = predicted.e2el.now_ms, predicted.e2el.then_ms
+    assert (then_ms < now_ms) == (after.e2el_ms < before.e2el_ms)
+    assert 1 / SIZE < then_ms / after.e2el_ms < SIZE
