@@ -77,7 +77,8 @@ class Replay(Struct, frozen=True):
         sums = np.cumsum(arrivals.tokens)
         begins = np.flatnonzero(arrivals.is_first)
         before = np.repeat((sums - arrivals.tokens)[begins], np.diff(np.append(begins, len(sums))))
-        return self._most(self.requests.prompt[arrivals.stream] + sums - before - 1)
+        context = self.requests.prompt[arrivals.stream] + sums - before - 1
+        return max(self._most(context), int(context.max()))
 
     def _most(self, values: Floats) -> int:
         """The greatest sum of the arrivals of a step; where a stream has two tokens in one, two
@@ -231,4 +232,6 @@ def prediction(name: str, replay: Replay) -> PredictedChange | None:
 
 
 def _chunks(limit: int) -> tuple[str, dict[str, int], dict[str, int]]:
-    return f"{limit} tokens a step", {}, {"max_num_batched_tokens": limit}
+    # Each stream needs a token of a step.
+    limits = {"max_num_batched_tokens": limit, "max_num_seqs": limit}
+    return f"{limit} tokens a step", {}, limits

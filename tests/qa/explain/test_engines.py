@@ -21,7 +21,7 @@ from tests.helpers.command_line import loadgen
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
 # The slots that are too few, and the requests/s that wait for them.
-OVERLOADS = (("llamacpp", 1, 1.5), ("llamacpp", 2, 1.5), ("vllm", 2, 4.0))
+OVERLOADS = (("llamacpp", 1, 1.5), ("llamacpp", 2, 0.8), ("vllm", 2, 4.0))
 PROMPT, ANSWER, REQUESTS = "32:96", "12:24", 60
 METRICS = {"llamacpp": "--metrics", "vllm": "--enable-per-request-metrics"}
 MOST_REMAINDER_MS, SIZE = 5.0, 1.5
