@@ -10,6 +10,7 @@ from loadgen.explanation.steps import Steps
 from loadgen.stats.trimmed_fit import TrimmedFit
 
 LEAST_STEPS = 40
+LEAST_OTHERS = 20  # steps with another number of streams than most, that tell what a stream costs
 LEAST_KEPT = 0.5  # share of the steps that the fit describes
 LEAST_IN_TURN = 0.7  # share of the gaps that are one step long
 MAX_TOGETHER = 1.5  # mean tokens of an arrival
@@ -73,7 +74,10 @@ def fit(steps: Steps) -> StepCosts | None:
     """Fit the costs; None where the steps are too few."""
     if len(steps) < LEAST_STEPS:
         return None
-    columns = np.column_stack([np.ones(len(steps)), steps.prompt, steps.streams - 1])
+    usual = int(np.bincount(steps.streams.astype(int)).argmax())
+    is_told = (steps.streams != usual).sum() >= LEAST_OTHERS
+    streams = steps.streams - 1 if is_told else np.zeros(len(steps))
+    columns = np.column_stack([np.ones(len(steps)), steps.prompt, streams])
     fitted = TrimmedFit.of(columns, steps.length_ms, least=LEAST_SPREAD_MS, share=NOISE)
     base_ms, prompt_ms, stream_ms = fitted.coefficients.tolist()
     base_error_ms, prompt_error_ms, stream_error_ms = fitted.errors.tolist()

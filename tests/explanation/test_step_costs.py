@@ -37,6 +37,19 @@ def test_the_costs_of_a_step_are_found(
     assert steps.prompt_us == pytest.approx(prompt_us, rel=0.1)
 
 
+def test_a_few_steps_that_came_together_do_not_make_streams_dear() -> None:
+    period = 2500 * MS
+
+    def late(at: int) -> int:
+        return max(at, at - at % period + 14 * MS)
+
+    answers = served(max_num_seqs=2, rate=12, prompts=(256, 256), answers=(32, 32))
+    steps = explained([answer.later(late) for answer in answers]).steps
+    assert steps is not None
+    assert steps.base_ms == pytest.approx(10.1, rel=0.03)
+    assert steps.stream_us is None
+
+
 def test_few_steps_are_refused() -> None:
     explanation = explained(served(count=1, answers=(20, 20)))
     assert explanation.steps is None
