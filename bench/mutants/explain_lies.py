@@ -4,6 +4,7 @@ from bench.mutants.mutant import Edit, Mutant, Test
 
 COLUMNS = "loadgen/explanation/request_columns.py"
 GAPS, PARTS = "loadgen/explanation/gaps.py", "loadgen/explanation/parts.py"
+REPLAY = "loadgen/explanation/replay.py"
 EXPLAINER, COSTS = "loadgen/explanation/explainer.py", "loadgen/explanation/step_costs.py"
 CAUSES = "tests/explanation/test_causes.py::"
 
@@ -41,6 +42,27 @@ EXPLAIN_LIES = (
         Test(
             "tests/explanation/test_parts.py::"
             "test_a_server_that_says_more_than_there_was_is_not_believed"
+        ),
+    ),
+    Mutant(
+        "take two steps that came together for a larger KV cache",
+        (
+            Edit(
+                REPLAY,
+                "(np.bincount(step, values) * is_one).max()",
+                "np.bincount(step, values).max()",
+            ),
+        ),
+        Test(
+            "tests/explanation/test_replay.py::"
+            "test_steps_that_came_together_do_not_make_the_cache_larger"
+        ),
+    ),
+    Mutant(
+        "predict what further streams bring by a run that never had two",
+        (Edit(REPLAY, "if np.isnan(self.costs.stream_error_ms):", "if False:"),),
+        Test(
+            "tests/explanation/test_replay.py::test_one_slot_does_not_tell_what_several_streams_cost"
         ),
     ),
 )

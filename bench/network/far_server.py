@@ -1,10 +1,14 @@
-"""Far server: the metronome in a namespace: `python -m bench.network.far_server NAME FLAGS...`."""
+"""Far server: a server's module in a namespace: `python -m bench.network.far_server NAME MODULE
+FLAGS...`.
+"""
 
+import runpy
 import sys
 
 from bench.network.namespaces import enter
-from loadgen.testing import metronome
 
 if __name__ == "__main__":
-    enter(sys.argv[1])
-    sys.exit(metronome.main(sys.argv[2:]))
+    _, name, module, *flags = sys.argv
+    enter(name)
+    sys.argv[1:] = flags
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

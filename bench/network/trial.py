@@ -97,6 +97,14 @@ async def trials(network: Network, runs: int) -> list[Trial]:
 @contextlib.contextmanager
 def connected(network: Network, near: str, far: str, log: Path) -> Iterator[Process]:
     """Run a link, and a metronome behind it."""
+    metronome = "loadgen.testing.metronome", f"--text-bytes={network.text_bytes}"
+    with linked(network, near, far, log), behind(far, *metronome) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def linked(network: Network, near: str, far: str, log: Path) -> Iterator[None]:
+    """Run a link between two namespaces."""
     flags = {
         "near": near,
         "far": far,
@@ -106,10 +114,14 @@ def connected(network: Network, near: str, far: str, log: Path) -> Iterator[Proc
         "reorder-ms": network.reorder_ms,
         "log": log,
     }
-    of_link = [f"--{name}={value}" for name, value in flags.items()]
-    of_server = [f"--host={FAR_ADDRESS}", f"--text-bytes={network.text_bytes}"]
-    with (
-        started("bench.network.link", *of_link, folder=ROOT),
-        started("bench.network.far_server", far, *of_server, folder=ROOT) as server,
-    ):
+    words = [f"--{name}={value}" for name, value in flags.items()]
+    with started("bench.network.link", *words, folder=ROOT):
+        yield
+
+
+@contextlib.contextmanager
+def behind(far: str, module: str, *flags: str) -> Iterator[Process]:
+    """Run a server in the namespace behind a link."""
+    words = far, module, f"--host={FAR_ADDRESS}", *flags
+    with started("bench.network.far_server", *words, folder=ROOT) as server:
         yield server

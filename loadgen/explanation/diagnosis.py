@@ -127,10 +127,10 @@ class Diagnosis(Struct, frozen=True):
         return least_ms
 
     def _predicted(self, name: str) -> PredictedChange | None:
-        if self.costs is None or self.arrivals is None:
+        if self.costs is None or not self.costs.knows_base or self.arrivals is None:
             return None
         outside_ms = float(np.percentile(self.parts.of("outside"), 50)) * MS
-        return prediction(name, Replay(self.requests, self.costs, outside_ms), self.arrivals)
+        return prediction(name, Replay(self.requests, self.arrivals, self.costs, outside_ms))
 
     def _costs_ms(self, queue: str) -> dict[str, float]:
         mean = self.parts.mean_ms()

@@ -102,7 +102,8 @@ class Parts(Struct, frozen=True):
         prompt_ms = line.slope_ms * requests.prompt + token_ms
         prompt = np.minimum((prompt_ms / MS).astype(np.int64), from_sent)
         start = int(max(0.0, line.start_ms - token_ms) / MS)
-        outside = np.clip(start, 0, from_sent - prompt)
+        # The way is at least a round trip, which TCP has measured.
+        outside = np.clip(np.maximum(start, requests.round_trip), 0, from_sent - prompt)
         nothing = np.zeros(len(requests), dtype=np.int64)
         rows = (
             requests.ready - requests.due,
@@ -159,7 +160,8 @@ class Parts(Struct, frozen=True):
             rest = (gaps.covered_ms(kind, sent_ms, arrivals.first_ms) / MS).astype(np.int64)
             for part in dict.fromkeys((first, "queue", "prompt", "outside")):
                 row = ns[NAMES.index(part)]
-                taken = np.minimum(rest, np.maximum(row, 0))
+                least = requests.round_trip if part == "outside" else 0
+                taken = np.minimum(rest, np.maximum(row - least, 0))
                 row -= taken
                 rest = rest - taken
                 ns[NAMES.index(name)] += taken

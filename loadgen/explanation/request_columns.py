@@ -21,10 +21,9 @@ class RequestColumns(Struct, frozen=True):
     Times are CLOCK_MONOTONIC ns, lengths ns; shape (n,) unless another one is said.
 
     Attributes:
-        due, ready, sent, first_byte, first, last: As in a `Record`; `first` and `last` are those of
-            tokens.
+        due, ready, sent, first, last: As in a `Record`; `first` and `last` are those of tokens.
         retried, connect: How long it waited to be sent again, and for a connection.
-        prompt: Prompt tokens that the server had not cached.
+        prompt, cached: Prompt tokens that the server had not cached, and those that it had.
         tokens: Tokens of the answer that were streamed.
         target: The number of its server.
         lost: Events and packets of its answer that came out of order, and segments sent again.
@@ -42,12 +41,12 @@ class RequestColumns(Struct, frozen=True):
     due: Int64s
     ready: Int64s
     sent: Int64s
-    first_byte: Int64s
     first: Int64s
     last: Int64s
     retried: Int64s
     connect: Int64s
     prompt: Int64s
+    cached: Int64s
     tokens: Floats
     target: Int64s
     lost: Int64s
@@ -143,12 +142,12 @@ class _Row(NamedTuple):
     due: int
     ready: int
     sent: int
-    first_byte: int
     first: int
     last: int
     retried: int
     connect: int
     prompt: int
+    cached: int
     tokens: int
     target: int
     lost: int
@@ -166,6 +165,7 @@ class _Row(NamedTuple):
         times = record.server_times or {}
         round_trip_us, _, out_of_order, sent_again = record.tcp_info or (0, 0, 0, 0)
         opening = record.connect_parts or {}
+        cached = max(record.cached_tokens, 0)
         queue, prefill = (_said(times, name) for name in ("queue", "prefill"))
         dns, tcp, tls = (opening.get(name, 0) for name in ("dns", "tcp", "tls"))
         if queue < 0 <= prefill and times["by"] == HEADS_AT_PROMPT:
@@ -176,12 +176,12 @@ class _Row(NamedTuple):
             record.due,
             record.ready,
             record.sent,
-            record.first_byte or record.first_token,
             record.first_token,
             record.last_token,
             record.retried_ns,
             record.connect_ns,
-            max(prompt, 0) - max(record.cached_tokens, 0),
+            max(prompt, 0) - cached,
+            cached,
             max(record.answer_tokens - record.hidden_tokens, record.events),
             record.target,
             record.reordered + max(out_of_order, 0) + max(sent_again, 0),

@@ -10,6 +10,7 @@ from loadgen.explanation.steps import Steps
 from loadgen.stats.trimmed_fit import TrimmedFit
 
 LEAST_STEPS = 40
+LEAST_OTHERS = 20  # steps with another number of streams than most, that tell what a stream costs
 LEAST_KEPT = 0.5  # share of the steps that the fit describes
 LEAST_IN_TURN = 0.7  # share of the gaps that are one step long
 MAX_TOGETHER = 1.5  # mean tokens of an arrival
@@ -30,6 +31,7 @@ class StepCosts(Struct, frozen=True):
         base_ms, prompt_ms, stream_ms: The costs.
         base_error_ms, prompt_error_ms, stream_error_ms: Their standard errors; NaN where the steps
             do not tell them.
+        streams: Mean number of streams in a step.
         kept: Share of the steps that it describes.
         within_ms: How far these are from it at most.
     """
@@ -40,17 +42,17 @@ class StepCosts(Struct, frozen=True):
     base_error_ms: float
     prompt_error_ms: float
     stream_error_ms: float
+    streams: float
     kept: float
     within_ms: float
 
-    def times(self, factor: float) -> "StepCosts":
-        """Return costs that are so many times as great."""
-        return structs.replace(
-            self,
-            base_ms=factor * self.base_ms,
-            prompt_ms=factor * self.prompt_ms,
-            stream_ms=factor * self.stream_ms,
-        )
+    def tilted(self, errors: float) -> "StepCosts":
+        """Return costs with a stream that costs so many standard errors more, and steps of the
+        usual number of streams that take as long as before.
+        """
+        stream_ms = max(0.0, self.stream_ms + errors * self.stream_error_ms)
+        base_ms = self.base_ms - (stream_ms - self.stream_ms) * (self.streams - 1)
+        return structs.replace(self, base_ms=base_ms, stream_ms=stream_ms)
 
     @property
     def knows_base(self) -> bool:
@@ -72,7 +74,10 @@ def fit(steps: Steps) -> StepCosts | None:
     """Fit the costs; None where the steps are too few."""
     if len(steps) < LEAST_STEPS:
         return None
-    columns = np.column_stack([np.ones(len(steps)), steps.prompt, steps.streams - 1])
+    usual = int(np.bincount(steps.streams.astype(int)).argmax())
+    is_told = (steps.streams != usual).sum() >= LEAST_OTHERS
+    streams = steps.streams - 1 if is_told else np.zeros(len(steps))
+    columns = np.column_stack([np.ones(len(steps)), steps.prompt, streams])
     fitted = TrimmedFit.of(columns, steps.length_ms, least=LEAST_SPREAD_MS, share=NOISE)
     base_ms, prompt_ms, stream_ms = fitted.coefficients.tolist()
     base_error_ms, prompt_error_ms, stream_error_ms = fitted.errors.tolist()
@@ -83,6 +88,7 @@ def fit(steps: Steps) -> StepCosts | None:
         base_error_ms,
         prompt_error_ms,
         stream_error_ms,
+        streams=float(steps.streams.mean()),
         kept=float(fitted.kept.mean()),
         within_ms=max(LEAST_SPREAD_MS, 3.5 * fitted.spread),
     )

@@ -7,6 +7,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
@@ -57,6 +58,16 @@ def test_any_records_are_explained(drawn: list[Answer]) -> None:
         assert len(explanation.causes) <= 3
         total_ms = np.mean([answer.tokens[0] - answer.due for answer in drawn]) / MS
         assert sum(explanation.mean_ms.values()) == pytest.approx(total_ms, abs=1e-3)
+
+
+def test_the_way_takes_a_round_trip_at_least() -> None:
+    requests = RequestColumns.of(records(served(max_num_seqs=3, outside_ms=30.0)))
+    far = structs.replace(requests, round_trip=np.full(len(requests), 30 * MS))
+    line = Line(12.0, 0.02, is_known=True)
+    near_ms, far_ms = (Parts.by_stamps(each, line, 10.0).mean_ms() for each in (requests, far))
+    assert near_ms["outside"] == pytest.approx(2, abs=0.01)
+    assert far_ms["outside"] == pytest.approx(30, abs=0.01)
+    assert sum(near_ms.values()) == pytest.approx(sum(far_ms.values()))
 
 
 def test_each_part_is_what_was_planted() -> None:

@@ -5,12 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from loadgen.explanation.explainer import explain
+from loadgen.explanation.replay import Replay
 from loadgen.explanation.request_columns import MS, RequestColumns
+from loadgen.explanation.step_costs import fit
+from loadgen.explanation.steps import Arrivals, Steps
 from loadgen.report.result.explanation import BeforeAfter, NamedCause, PredictedChange
 from tests.helpers.planted_records import Answer, records, served
 
+MS_NS = int(1 / MS)
 LONG_PROMPTS: dict[str, Any] = {
     "prompt_us": 50,
     "prompts": (16, 3500),
@@ -39,6 +44,12 @@ def named(answers: list[Answer], name: str) -> NamedCause:
     [
         ({"max_num_seqs": 3}, {"max_num_seqs": 6}, "queue-slots", "6 slots for 3"),
         (
+            {"num_kv_tokens": 1400, "rate": 10},
+            {"num_kv_tokens": 2800, "rate": 10},
+            "kv",
+            "2800 tokens of KV cache for 1400",
+        ),
+        (
             LONG_PROMPTS,
             LONG_PROMPTS | {"max_num_batched_tokens": 256, "max_num_seqs": 200},
             "prefill-others",
@@ -57,6 +68,18 @@ def test_a_change_brings_what_is_predicted(
     assert predicted.e2el.then_ms == pytest.approx(after.e2el_ms.mean(), rel=0.1)
 
 
+def test_steps_that_came_together_do_not_make_the_cache_larger() -> None:
+    period = 400 * MS_NS
+
+    def late(at: int) -> int:
+        return max(at, at - at % period + 14 * MS_NS)
+
+    answers = [answer.later(late) for answer in served(num_kv_tokens=1400, rate=10)]
+    predicted = named(answers, "kv").predicted
+    assert predicted is not None
+    assert predicted.change == "2800 tokens of KV cache for 1400"
+
+
 def test_a_second_replica_takes_every_other_request() -> None:
     predicted = named(served(**BIG_BATCHES), "decode-batch").predicted
     assert predicted is not None
@@ -64,8 +87,23 @@ def test_a_second_replica_takes_every_other_request() -> None:
     assert predicted.e2el.then_ms < predicted.e2el.now_ms / 2
 
 
+def test_nothing_is_predicted_that_depends_on_an_unknown_cost_of_a_stream() -> None:
+    requests = RequestColumns.of(records(served(max_num_seqs=3)))
+    arrivals = Arrivals.of(requests)
+    costs = fit(Steps.of(requests, arrivals))
+    assert costs is not None
+    for error_ms, is_known in ((costs.stream_error_ms, True), (1.0, False)):
+        known = structs.replace(costs, stream_error_ms=error_ms)
+        predicted = Replay(requests, arrivals, known, 3.0).first("max_num_seqs", "slots", 3)
+        assert (predicted is not None) == is_known
+
+
+def test_one_slot_does_not_tell_what_several_streams_cost() -> None:
+    assert named(served(max_num_seqs=1, rate=3), "queue-slots").predicted is None
+
+
 def test_requests_that_wait_for_others_are_not_replayed() -> None:
-    waiting = [replace(answer, cap=30 * int(1 / MS)) for answer in served(max_num_seqs=3)]
+    waiting = [replace(answer, cap=30 * MS_NS) for answer in served(max_num_seqs=3)]
     later = [
         replace(answer.later(lambda at, cap=answer.cap: at + cap), sent=answer.sent + answer.cap)
         for answer in waiting

@@ -1,7 +1,9 @@
 """The explanation of a run as text, as a page, and as the difference of two runs."""
 
+import pytest
+
 from loadgen.document import Drawing, terminal_writer
-from loadgen.report.result.explanation import Band, EngineSteps, Explanation, NamedCause
+from loadgen.report.result.explanation import PHASES, Band, EngineSteps, Explanation, NamedCause
 from loadgen.report.run_page.explanation import drawings
 from loadgen.report.sections import explanation as section
 
@@ -79,6 +81,14 @@ def test_what_a_step_costs_has_its_errors_or_says_why_it_is_not_known() -> None:
     ) in said
     refused = " ".join(text(explained(300.0, steps=None)).split())
     assert "The cost of an engine's step is not known: tokens come 6.1 at a time." in refused
+
+
+def test_phases_are_shares_of_the_whole_time() -> None:
+    phases = explained(300.0).phases
+    assert phases["queue"] == 300.0 / 800.0
+    assert phases["decode"] == pytest.approx((800.0 - 300.0 - 12.0 - 3.0) / 800.0)
+    assert {part for parts in PHASES.values() for part in parts} == {*section.PARTS}
+    assert sum(phases.values()) == pytest.approx(1.0)
 
 
 def test_requests_that_are_left_out_are_counted() -> None:

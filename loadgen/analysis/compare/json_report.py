@@ -3,6 +3,7 @@
 from typing import Any
 
 from loadgen.analysis.compare.answer import change_of
+from loadgen.analysis.compare.changed_parts import ChangedParts
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.pair import Row
 from loadgen.analysis.compare.side import Side
@@ -23,6 +24,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 def _candidate(comparison: Comparison, candidate: CandidateRows) -> dict[str, Any]:
     about = change_of(comparison, candidate)
+    parts = ChangedParts(comparison.baseline, candidate.candidate)
     return {
         "base": comparison.baseline.name,
         "side": candidate.candidate.name,
@@ -35,7 +37,7 @@ def _candidate(comparison: Comparison, candidate: CandidateRows) -> dict[str, An
         "survivors": candidate.error_rates_differ or None,
         "block_requests": candidate.block_length,
         "repeated": dict(candidate.repeated),
-        "rows": [_row(row) for row in candidate.rows],
+        "rows": [_row(row) | {"parts_ms": parts.changes(row) or None} for row in candidate.rows],
     }
 
 

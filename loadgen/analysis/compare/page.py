@@ -8,8 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from loadgen.analysis.compare import changed_parts, texts
+from loadgen.analysis.compare import texts
 from loadgen.analysis.compare.answer import change_of
+from loadgen.analysis.compare.changed_parts import ChangedParts
 from loadgen.analysis.compare.compared_run import SavedRun
 from loadgen.analysis.compare.comparison import CandidateRows, Comparison
 from loadgen.analysis.compare.metrics import Metric
@@ -22,11 +23,14 @@ from loadgen.document import (
     Drawing,
     Heading,
     Items,
+    Line,
     Note,
     Paragraph,
     Span,
     Table,
     Tone,
+    cell,
+    line,
     terminal_writer,
 )
 from loadgen.document.charts.chart import Chart, Curve, Dots, Mark, Panel, WhiskerLook, Whiskers
@@ -191,9 +195,8 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
     )
     if (chart := forest(notable, names)) is not None:
         yield Drawing(f"forest-{comparison.candidates.index(candidate) + 1}", chart)
-    yield _table(head, notable)
-    if items := Items.of(changed_parts.texts(comparison, candidate)).items:
-        yield Items(items)
+    parts = ChangedParts(comparison.baseline, candidate.candidate)
+    yield _table(head, notable, parts)
     tones = {str(conclusion): tone for conclusion, tone in TONES.items()}
     tones |= dict.fromkeys(texts.PERHAPS.values(), TONES[Conclusion.MAYBE])
     if latencies := legend([row.metric.latency for row in notable]):
@@ -204,7 +207,7 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
         title = (
             f"{plural(len(others), 'further row')} without a significant difference or an interval"
         )
-        yield Note.fold(title, _table(head, others))
+        yield Note.fold(title, _table(head, others, parts))
     explained = texts.explanations(comparison, candidate, candidate.rows)
     if items := Items.of(explained).items:
         yield Note.fold("How the intervals were made", Items(items))
@@ -217,18 +220,25 @@ def _candidate_blocks(comparison: Comparison, candidate: CandidateRows) -> Itera
         yield Note("note", "What differs", (table,), folded=False)
 
 
-def _table(head: tuple[str, ...], rows: Iterable[Row]) -> Table:
-    return Table.of(head, map(_cells, rows), text_columns=1, remarks=True)
+def _table(head: tuple[str, ...], rows: Iterable[Row], parts: ChangedParts) -> Table:
+    """Make the table of some rows, each change of parts below the first row that has it."""
+    said = {""}
+    cells = []
+    for row in rows:
+        text = parts.text(row)
+        cells.append(_cells(row, () if text in said else (line(text),)))
+        said.add(text)
+    return Table.of(head, cells, text_columns=1, remarks=True)
 
 
-def _cells(row: Row) -> tuple[Cell | Span | str, ...]:
+def _cells(row: Row, more: Sequence[Line]) -> tuple[Cell | Span | str, ...]:
     tone = TONES[row.conclusion]
     return (
         Span(_label(row.metric), about=row.metric.name),
         *texts.values(row),
         Span(texts.change(row), tone),
         texts.bounds(row) or str(Conclusion.UNKNOWN),
-        Span(texts.word(row), tone),
+        cell(line(Span(texts.word(row), tone)), *more),
     )
 
 

@@ -10,6 +10,13 @@ from msgspec import Struct
 
 MOST_SLOWER = 1.25  # times as long as before, that requests may take for shorter gaps
 PartKind = Literal["exact", "server", "estimate"]
+# The phases of a request until its first token, by the parts that are in them.
+PHASES = {
+    "client": ("cap", "retries", "client"),
+    "path": ("connect", "outside", "path_stall"),
+    "queue": ("queue", "engine_stall"),
+    "prefill": ("prompt",),
+}
 
 
 class Band(Struct, frozen=True, kw_only=True):
@@ -115,3 +122,12 @@ class Explanation(Struct, frozen=True, kw_only=True):
     no_steps: Annotated[str | None, "Why the cost of a step is not known."]
     unexplained: Annotated[float, "Share of the time that is in no part, 0 to 1."]
     contradicted: Annotated[int, "Requests whose server said more time than there was."]
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Shares of the mean E2EL, 0 to 1: PHASES, and decode after them."""
+        shares = {
+            phase: sum(self.mean_ms[part] for part in parts) / self.e2el_ms
+            for phase, parts in PHASES.items()
+        }
+        return shares | {"decode": 1 - sum(shares.values())}

@@ -31,6 +31,8 @@ AFTER = {
     "engine_stall": "engine pauses",
     "other": "in no part",
 }
+# What a queue is for, by the cause that says it.
+QUEUES = {"queue-slots": "slots", "kv": "KV cache", "queue-prefill": "prompts"}
 MOST_PARTS = 2  # that are named of a change
 LEAST_MS = 0.05  # that a part must be to be shown
 KINDS = {"estimate": "estimated", "server": "by the server"}
@@ -168,14 +170,22 @@ def changed(before: Explanation, after: Explanation) -> str:
     """Write by how much the means differ, with the parts that differ most: "mean TTFT +310 ms:
     +300 queue".
     """
+    names = part_names(before, after)
     texts = (
-        ("mean TTFT", change_text(*(_named(one.mean_ms, PARTS) for one in (before, after)))),
+        ("mean TTFT", change_text(*(_named(one.mean_ms, names) for one in (before, after)))),
         (
             "after the first token",
             change_text(*(_named(one.after_first_ms, AFTER) for one in (before, after))),
         ),
     )
     return "; ".join(f"{what} {text}" for what, text in texts if text)
+
+
+def part_names(*explanations: Explanation) -> dict[str, str]:
+    """The names of the parts for readers; that of the queue says what it is for, if they agree."""
+    causes = {cause.name for one in explanations for cause in one.causes}
+    kinds = [kind for name, kind in QUEUES.items() if name in causes]
+    return PARTS | {"queue": f"queue ({kinds[0]})"} if len(kinds) == 1 else PARTS
 
 
 def change_text(before: Mapping[str, float], after: Mapping[str, float]) -> str:

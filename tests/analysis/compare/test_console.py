@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis.compare.comparison import compare
+from loadgen.analysis.compare.json_report import as_json
 from loadgen.analysis.compare.page import render
 from loadgen.analysis.compare.side import Side, names
 from tests.helpers.compared_runs import FEW, recorded, saved, server, starts
@@ -34,6 +35,16 @@ def test_starts_as_printed() -> None:
 def test_records_as_printed() -> None:
     sides = recorded(Path("a.jsonl")), recorded(Path("b.jsonl"), factor=2.0, seed=1)
     assert rendered(*sides) == (GOLDEN / "records.txt").read_text()
+
+
+def test_parts_of_a_latency_add_up_to_its_change() -> None:
+    sides = recorded(Path("a.jsonl")), recorded(Path("b.jsonl"), factor=2.0, seed=1)
+    comparison = compare([Side.read(path, path) for path in sides])
+    rows = {row["metric"]: row for row in as_json(comparison)["comparisons"][0]["rows"]}
+    for name in ("ttft_mean", "e2el_mean"):
+        change_ms = rows[name]["side"] - rows[name]["base"]
+        assert sum(rows[name]["parts_ms"].values()) == pytest.approx(change_ms, abs=0.1)
+    assert rows["request_throughput"]["parts_ms"] is None
 
 
 def test_results_as_printed() -> None:

@@ -30,3 +30,6 @@ async def test_block_of_a_start_has_the_rows_of_the_chosen_percentiles(tmp_path:
     )
     rows = [row.partition(":")[0] for row in result_block(trial.runs["short"]).text.splitlines()]
     assert {"P95 TTFT (ms)", "P99 TTFT (ms)", "P95 E2EL (ms)", "P99 E2EL (ms)"} <= {*rows}
+    findings = trial.runs["short"].findings
+    assert findings.limited_by == "not determined: 4 requests are too few, 50 are needed"
+    assert abs(sum(findings.phases.values()) - 1) < 1e-9

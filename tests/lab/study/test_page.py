@@ -246,6 +246,18 @@ def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
     assert "SUSPECT<" in rows(text, "Conclusion")[0]
 
 
+def test_arms_say_what_limits_them_and_where_the_time_of_a_request_went(tmp_path: Path) -> None:
+    shares = {"client": 0.0, "path": 0.05, "queue": 0.6, "prefill": 0.1, "decode": 0.25}
+    limit = {"limited_by": "requests waited 3 s for a slot", "phases": shares}
+    text = markdown(found(with_summary(loadgen=limit)), tmp_path)
+    assert "limited by: requests waited 3 s for a slot" in rows(text, "1. Quantization")[0]
+    below = text.split("Where the time of a request went, as shares of the mean E2EL:")[1]
+    head, _, first = below.split("\n\n")[1].splitlines()[:3]
+    assert [name.strip() for name in head.split("|")[2:-1]] == list(shares)
+    assert [share.strip() for share in first.split("|")[2:-1]] == ["0%", "5%", "60%", "10%", "25%"]
+    assert "limited by" not in markdown(found(), tmp_path)
+
+
 def test_disturbed_starts_are_a_caveat(tmp_path: Path) -> None:
     def came(request: TrialRequest) -> Came:
         lost = (

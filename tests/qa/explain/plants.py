@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.network.trial import behind
 from loadgen.testing.process import started
 from tests.helpers.source import ROOT
 
@@ -160,19 +161,32 @@ def pairs(seed: int) -> dict[str, Plant]:
     }
 
 
-def run(plant: Plant, records: Path, seed: int) -> None:
-    """Carry the run out and write its records."""
+def run(plant: Plant, records: Path, seed: int, link: tuple[str, str] | None = None) -> None:
+    """Carry the run out and write its records.
+
+    Args:
+        plant: What to run.
+        records: The file of the records.
+        seed: Of the run.
+        link: The namespaces of loadgen and of the server, between which a link is; None: both are
+            on this host.
+    """
     flags = [*BASE.split(), "--noise", "0.03", "--port", "0", *plant.server.split()]
     with contextlib.ExitStack() as stack:
-        url = stack.enter_context(started("loadgen.engines.sim", *flags)).url
+        if link is None:
+            server, enter = started("loadgen.engines.sim", *flags), []
+        else:
+            server = behind(link[1], "loadgen.engines.sim", *flags)
+            enter = ["ip", "netns", "exec", link[0]]
+        url = stack.enter_context(server).url
         metrics = f"{url}/metrics"
         if plant.proxy:
             port = url.rpartition(":")[2]
             words = [port, *plant.proxy.split()]
             url = stack.enter_context(started("tests.qa.explain.proxy", *words, folder=ROOT)).url
-        command = [sys.executable, "-m", "loadgen", "run", "--base-url", url, "--model", "sim"]
-        command += [*LOAD.split(), *plant.load.split(), "--seed", str(seed), "--quiet"]
-        command += ["--records", str(records), "--server-metrics", metrics]
+        command = [*enter, sys.executable, "-m", "loadgen", "run", "--base-url", url]
+        command += ["--model", "sim", *LOAD.split(), *plant.load.split(), "--seed", str(seed)]
+        command += ["--quiet", "--records", str(records), "--server-metrics", metrics]
         command += ["--tokenizer", str(ROOT / "engines/sim/tokenizer.json")]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
             for _ in stops(plant, seed) if plant.stops else ():

@@ -26,10 +26,18 @@ def with_chunks(plant: Plant, tokens: int) -> Plant:
     return replace(plant, server=f"{plant.server} {limits}")
 
 
+def with_kv_tokens(plant: Plant, tokens: int) -> Plant:
+    return replace(plant, server=f"{plant.server} --num-kv-tokens {tokens}")
+
+
 @pytest.mark.timeout(10 * MINUTES)
 @pytest.mark.parametrize(
     ("name", "cause", "changed"),
-    [("slots", "queue-slots", with_slots), ("interfere", "prefill-others", with_chunks)],
+    [
+        ("slots", "queue-slots", with_slots),
+        ("kv", "kv", with_kv_tokens),
+        ("interfere", "prefill-others", with_chunks),
+    ],
 )
 def test_a_predicted_change_is_what_is_measured(
     name: str, cause: str, changed: Callable[[Plant, int], Plant], tmp_path: Path
@@ -41,6 +49,8 @@ def test_a_predicted_change_is_what_is_measured(
     explanation = explain(RecordFile(before), None)
     assert explanation is not None
     (predicted,) = (found.predicted for found in explanation.causes if found.name == cause)
+    if predicted is None and explanation.steps and explanation.steps.stream_us is None:
+        pytest.skip("the slots were always full, which does not tell what a stream costs")
     assert predicted is not None
     run(changed(plant, int(predicted.change.split()[0])), after, SEED)
     requests = RequestColumns.of(RecordFile(after))

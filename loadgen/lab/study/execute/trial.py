@@ -275,6 +275,8 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
         reasons: Why the run is not VALID.
         slo: What it shows of each limit.
         simulated: Whether the simulator was measured.
+        limited_by: What the time of the requests was, by the largest cause; empty: unknown.
+        phases: Shares of the mean E2EL by phase (`Explanation.phases`); empty: unknown.
         max_rate: The highest rate within the limits, of a study whose objective it is.
         disturbance: What disturbed the run; None: unknown.
         servers: How many servers were measured together.
@@ -287,6 +289,8 @@ class WorkloadFindings(Struct, frozen=True, kw_only=True):
     reasons: list[str] = msgspec.field(default_factory=list)
     slo: list[LimitResult] = msgspec.field(default_factory=list)
     simulated: bool | None = None
+    limited_by: str = ""
+    phases: dict[str, float] = msgspec.field(default_factory=dict)
     max_rate: MaxRate | None = None
     disturbance: Disturbance | None = None
     servers: int = 1

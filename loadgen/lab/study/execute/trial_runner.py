@@ -244,6 +244,9 @@ class TrialRunner:
             write_atomic(path, report.to_json(result.data) + "\n")
         brief = RunBrief.of(result).to_dict()
         brief["loadgen"] |= {"disturbance": self._disturbance(before, foreign, result)}
+        if (why := result.explain) is not None:
+            limit = why.answer[0].lower() + why.answer[1:].rstrip(".")
+            brief["loadgen"] |= {"limited_by": limit, "phases": why.phases}
         workload_run = WorkloadRun(brief, str(path.relative_to(self._root)))
         failure = await _engine_failure(engines)
         if failure is None and result.silences and result.silences[-1].hung:

@@ -132,6 +132,7 @@ def _stages(model: ReportModel) -> Iterator[Block]:
         yield Heading(3, f"{number}. {in_words(stage.name)}")
         yield from _remarks(stage)
         yield tables.arms(stage, model)
+        yield from tables.phases(stage, model)
         yield from tables.other_workloads(stage, model)
         for arm in _detailed(stage, model):
             yield Paragraph.of(Span(arm.name, Tone.STRONG))
@@ -173,6 +174,7 @@ def _groups(model: ReportModel) -> Iterator[Block]:
             yield from _results(arm, model)
         yield from _shortened(stage, model)
         yield tables.arms(stage, model)
+        yield from tables.phases(stage, model)
         yield from tables.other_workloads(stage, model)
         yield from _summary(stage, model)
     if model.stages:
@@ -381,6 +383,7 @@ def _other_cases(
     yield Paragraph.of(f"{arms}{'' if model.published else fresh}, on every workload.")
     yield from _remarks(step)
     yield tables.arms(step, model)
+    yield from tables.phases(step, model)
     for arm in step.arms:
         title = "Baseline" if arm is step.reference else "Optimized"
         yield Heading(4, title)

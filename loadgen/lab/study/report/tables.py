@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-from loadgen.document import Line, Span, Table, Tone, cell, line, prose
+from loadgen.document import Block, Line, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.errors import Place
-from loadgen.lab.study.execute.arm_result import ArmResult, Verdict
+from loadgen.lab.study.execute.arm_result import ArmResult, Verdict, WorkloadResult
 from loadgen.lab.study.execute.facts import fact_name
 from loadgen.lab.study.report.arm_text import (
     DIGITS,
@@ -19,6 +20,7 @@ from loadgen.lab.study.report.arm_text import (
 )
 from loadgen.lab.study.report.findings_text import time_spent
 from loadgen.lab.study.report.report_model import ReportModel, StageSummary
+from loadgen.report.result.explanation import PHASES
 from loadgen.util.number_format import fixed, percent, signed
 
 VERDICT_TONES = {Verdict.ADOPTED: Tone.GOOD, Verdict.FAILED: Tone.BAD, Verdict.INFEASIBLE: Tone.BAD}
@@ -67,7 +69,7 @@ def arms(step: StageSummary, model: ReportModel) -> Table:
                 verdict.append(line(Span(arm.why, Tone.CODE if quoted else Tone.PLAIN)))
         name, value, *others = row
         scored = cell(line(value), *doubts(result))
-        named = cell(line(name), *_changed(arm, step, model))
+        named = cell(line(name), *_changed(arm, step, model), *_limit(result))
         rows.append((named, scored, *map(cell, others), cell(*verdict)))
     return Table(head, tuple(rows))
 
@@ -81,6 +83,31 @@ def _changed(arm: ArmResult, step: StageSummary, model: ReportModel) -> Iterator
         text := changed_parameters(arm.planned, reference.planned)
     ):
         yield prose(text)
+
+
+def _limit(result: WorkloadResult | None) -> Iterator[Line]:
+    """Yield what limits an arm, by the run that its result shows."""
+    if result is not None and (limit := result.middle.findings.limited_by):
+        yield line(Span(f"limited by: {limit}", Tone.QUIET))
+
+
+def phases(step: StageSummary, model: ReportModel) -> Iterator[Block]:
+    """Yield where the time of the requests went in each arm of a step, in the mean of its runs;
+    nothing where no run says it.
+    """
+    shares = {
+        arm.name: [run.findings.phases for run in result.runs.values() if run.findings.phases]
+        for arm in step.arms
+        if (result := arm.workloads.get(model.workload)) is not None
+    }
+    rows: list[Sequence[Span | str]] = []
+    for name, runs in shares.items():
+        if runs:
+            means = (percent(fmean(one[phase] for one in runs)) for phase in runs[0])
+            rows.append((Span(name, Tone.CODE), *means))
+    if rows:
+        yield Paragraph.of("Where the time of a request went, as shares of the mean E2EL:")
+        yield Table.of(("Arm", *(*PHASES, "decode")), rows, text_columns=1)
 
 
 def other_workloads(step: StageSummary, model: ReportModel) -> Iterator[Table]:
