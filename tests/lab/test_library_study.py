@@ -37,7 +37,7 @@ def test_study_tells_its_winner_and_its_steps(tmp_path: Path) -> None:
     assert study.winner.verdict == "adopted"
     assert study.steps[-1].step.name == "confirmation"
     answer = f"WINNER: {study.winner.name} +25.3% (+20.5% to +30.3%) over the baseline, "
-    assert f"\n{answer}confirmed in fresh starts | study finished\nnext: adopt " in str(study)
+    assert f"\n{answer}confirmed in fresh starts | study finished\nnext: deploy " in str(study)
     assert repr(study) == f"<loadgen.SavedStudy: small, {len(study.findings.trials)} starts, over>"
     steps = study.data["steps"]
     assert [step["name"] for step in steps] == [each.step.name for each in study.steps]

@@ -9,13 +9,16 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable
+from functools import partial
 from typing import NoReturn
 
 from loadgen.cli import command_list, exit_codes
 from loadgen.cli.commands.help import with_topics
 from loadgen.cli.output import say
+from loadgen.config.backends import BACKENDS
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.packages import installed
+from loadgen.workload import datasets
 
 START_FILES = {
     "bash": "~/.bashrc",
@@ -30,8 +33,12 @@ LINES = {
 
 # the environment variable that a shell sets when it asks; the command line is in COMP_LINE
 ASKED = "_ARGCOMPLETE"
-# Flags whose values are the names of entry points.
-ENTRY_POINTS = {"dataset_name": "loadgen.datasets", "engine": "loadgen.engines"}
+# Flags whose values are names: those that are built in, and the group of entry points of others.
+NAMED: dict[str, tuple[Iterable[str], str]] = {
+    "backend": (BACKENDS, "loadgen.endpoints"),
+    "dataset_name": (datasets.BUILT_IN, datasets.GROUP),
+    "engine": ((), "loadgen.engines"),
+}
 OWN_PACKAGE = "loadgen."
 
 
@@ -107,6 +114,10 @@ def call_own(name: str, words: list[str]) -> None:
         command(words)
 
 
+def _names(built_in: Iterable[str], group: str, **context: object) -> list[str]:
+    return sorted({*built_in, *installed(group).names})
+
+
 def _answer(parser: argparse.ArgumentParser, words: int | None = None) -> None:
     """Let a parser complete the command line, and exit.
 
@@ -117,8 +128,8 @@ def _answer(parser: argparse.ArgumentParser, words: int | None = None) -> None:
     import argcomplete
 
     for action in parser._actions:
-        if group := ENTRY_POINTS.get(action.dest):
-            action.completer = lambda group=group, **context: sorted(installed(group).names)  # type: ignore[attr-defined]
+        if named := NAMED.get(action.dest):
+            action.completer = partial(_names, *named)  # type: ignore[attr-defined]
     takes_files = any(not action.option_strings for action in parser._actions)
     os.environ[ASKED] = str(words or len(parser.prog.split()))
     argcomplete.autocomplete(parser, always_complete_options=False if takes_files else "long")

@@ -49,6 +49,10 @@ def ask(folder: Path, line: str, *options: str) -> tuple[list[str], str]:
         ("loadgen run --rate 3 --base", {"--base-url"}),
         ("loadgen run --latency-from ", {"due", "sent"}),
         ("loadgen run --dataset-name s", {"sharegpt", "sonnet", "spec_bench", "speed_bench"}),
+        (
+            "loadgen run --backend openai-",
+            {"openai-chat", "openai-embeddings", "openai-embeddings-chat", "openai-responses"},
+        ),
         ("loadgen run --engine vllm", {"vllm", "vllm-ascend", "vllm-cpu"}),
         ("loadgen search --over ", {"rate", "concurrency"}),
         ("loadgen tune plan --", {"--help", "--json"}),
