@@ -29,12 +29,12 @@ from tests.helpers.source import ROOT
 FOLDER = ROOT / "build" / "judge"
 MATRIX, PAGE = ROOT / "bench/results/judge.md", ROOT / "docs/judge.md"
 BEGIN, END = "<!-- matrix: written by make judge FLAGS=--write -->", "<!-- end of matrix -->"
-NOT_RUN = "not run here"
+NOT_RUN = "–"
 CHEATS = GROUPS[-1]
 BUSY = 0.75  # of the load average per core: times that are wrong then may be the machine's
 COUNTED = (
-    "Cases that are right; wrong, and said; wrong and silent, or without a report. Busy: times "
-    "alone are wrong, and other processes used the machine."
+    "Cases that are right / wrong, and said / wrong and silent, or without a report / busy: times "
+    "alone are wrong, and other processes used the machine. –: not run here."
 )
 OURS, PLAIN = "loadgen", "plain"
 OTHERS = (
@@ -100,8 +100,11 @@ def matrix(found: Columns) -> str:
 def summary(found: Columns) -> str:
     """How many cells of each group are right, for the page; and what is red in loadgen's."""
     ran = {name: cells for name, cells in found.items() if cells}
-    rows = [[group, *(_counts(cells, group) for cells in ran.values())] for group in GROUPS]
-    heads = ["group", *(f"{KNOWN[name].name}{_share(cells)}" for name, cells in ran.items())]
+    rows = [
+        [KNOWN[name].name, str(len(cells)), *(_counts(cells, group) for group in GROUPS)]
+        for name, cells in ran.items()
+    ]
+    heads = ["tool", "cases", *GROUPS]
     others = ", ".join(KNOWN[name].name for name in found if name not in ran)
     missing = f"Not run here: {others}." if others else ""
     red = [
@@ -153,20 +156,14 @@ def is_doubtful(cell: Cell) -> bool:
 
 
 def _counts(cells: Mapping[str, Cell], group: str) -> str:
-    """Right, wrong and said, wrong and silent or without a report; and what is in doubt."""
+    """Right / wrong and said / wrong and silent, or without a report / in doubt."""
     ran = [cells[case.name] for case in in_groups() if case.group == group and case.name in cells]
     if not ran:
         return NOT_RUN
     judged = Counter(cell.judgement for cell in ran if not is_doubtful(cell))
     worst = judged[Judgement.WRONG_SILENT] + judged[Judgement.NO_REPORT]
     doubtful = sum(map(is_doubtful, ran))
-    counts = f"{judged[Judgement.RIGHT]}, {judged[Judgement.WRONG_SAID]}, {worst}"
-    return counts + f" ({doubtful} busy)" * bool(doubtful)
-
-
-def _share(cells: Mapping[str, Cell]) -> str:
-    """How many cases were run, where these are not all."""
-    return "" if len(cells) == len(in_groups()) else f", {plural(len(cells), 'case')}"
+    return f"{judged[Judgement.RIGHT]}/{judged[Judgement.WRONG_SAID]}/{worst}/{doubtful}"
 
 
 def _wrong(cell: Cell) -> list[Score]:
