@@ -15,6 +15,7 @@ from deploy import pythons
 from deploy.wheels import DIST, OLDEST, OTHERS, VERSIONS, WHEELS, Wheel
 from tests.helpers.command_line import environment
 from tests.helpers.source import ROOT
+from tests.qa.release import feed
 from tests.slow.docs import test_action
 from tests.slow.packaging import smoke
 
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.release, pytest.mark.timeout(900)]
 
 TOOLS = Path(sys.prefix) / "release/bin"
 X86_64, AARCH64 = "manylinux_2_17_x86_64", "manylinux_2_17_aarch64"
+MAX_RATIO, ROUNDS = 1.25, 5  # of the time per event with the limited API
 ALL = [*WHEELS, *OTHERS]
 LINUX = [wheel for wheel in ALL if "linux" in wheel.name]
 LIMITED = [wheel for wheel in ALL if wheel.python is None]
@@ -97,6 +99,20 @@ def test_tag_is_what_auditwheel_says(wheel: Wheel) -> None:
 def test_limited_api_is_kept() -> None:
     for wheel in LIMITED:
         told("abi3audit", file(wheel))
+
+
+def test_limited_api_costs_little(tmp_path: Path) -> None:
+    """Per event, on a quiet machine; the least of runs in turn."""
+    names = [f"cp{OLDEST.replace('.', '')}-{X86_64}", f"abi3-{X86_64}"]
+    script = str(shutil.copy(feed.__file__, tmp_path))
+    folders = [tmp_path / name for name in names]
+    each = [installed(name, OLDEST, folder) for name, folder in zip(names, folders, strict=True)]
+    rounds = [
+        [float(python.run(folder, script)) for python, folder in zip(each, folders, strict=True)]
+        for _ in range(ROUNDS)
+    ]
+    of_own_version, of_limited_api = map(min, zip(*rounds, strict=True))
+    assert of_limited_api <= MAX_RATIO * of_own_version
 
 
 def test_an_index_would_take_all_files() -> None:
