@@ -5,12 +5,12 @@ cell of loadgen is wrong.
 """
 
 import argparse
+import re
 import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from bench.engines.environments import CannotBeMade, Recipe, made
 from bench.peers import recipes
@@ -31,6 +31,7 @@ MATRIX, PAGE = ROOT / "bench/results/judge.md", ROOT / "docs/judge.md"
 BEGIN, END = "<!-- matrix: written by make judge FLAGS=--write -->", "<!-- end of matrix -->"
 NOT_RUN = "–"
 CHEATS = GROUPS[-1]
+FOLDERS = r"(?<![\w.:/])/(?:[^/\s,=]+/)+"  # of a path in a command, but not of a URL
 BUSY = 0.75  # of the load average per core: times that are wrong then may be the machine's
 COUNTED = (
     "Cases that are right / wrong, and said / wrong and silent, or without a report / busy: times "
@@ -172,9 +173,7 @@ def _wrong(cell: Cell) -> list[Score]:
 
 def _details(name: str, cell: Cell) -> Iterator[str]:
     """Yield the section of a cell: the command, without folders, what was printed and said."""
-    command = cell.command.replace(str(FOLDER), "FOLDER")
-    for folder in {str(Path(word).parent) for word in command.split() if word.startswith("/")}:
-        command = command.replace(f"{folder}/", "")
+    command = re.sub(FOLDERS, "", cell.command)
     yield f"### {name} {cell.case}\n\n```text\n{command}\n```\n"
     wrong = [f"- {judge.figure_text(score)}" for score in _wrong(cell)]
     ended = "it was stopped" if cell.exit_code is None else f"exit code {cell.exit_code}"

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -21,12 +22,12 @@ import uvloop
 
 import loadgen
 from loadgen.client.load_loop import Load
-from loadgen.core import loop_probe
 from loadgen.runner import coordinator, worker_main
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.run import run as carry_out
 
 WARM_CONNECTIONS = "64"
+NEVER_S = 1e6
 PACKAGE = Path(loadgen.__file__).parent
 
 
@@ -100,8 +101,16 @@ def main(
     Load.run = counted_run  # type: ignore[method-assign]
     # What depends on time, not on requests, is left out: reports of progress, and alarms of the
     # probe. So are sampled answers, of which a long run has no more than a short one.
-    coordinator.report_s = lambda settings: 1e6
-    loop_probe.PERIOD_NS = loop_probe.STAMPED_PERIOD_NS = 10**15
+    vars(coordinator)["PROGRESS_S"] = NEVER_S  # older ones read it
+    reports = (
+        {"progress_period_s": NEVER_S}
+        if "progress_period_s" in signature(carry_out).parameters
+        else {}
+    )
+    room = "core" if find_spec("loadgen.core.loop_probe") else "client"
+    vars(import_module(f"loadgen.{room}.loop_probe")).update(
+        PERIOD_NS=10**15, STAMPED_PERIOD_NS=10**15
+    )
     older = find_spec("loadgen.features") is None
     linger_ns = getattr(worker_main, "LINGER_NS", None)  # older ones take it
     arguments = () if linger_ns is None else (linger_ns,)
@@ -126,7 +135,9 @@ def main(
 
     async def as_worker() -> loadgen.Result:
         async with LoopRunner(*arguments) as participant:
-            return await carry_out(settings, participant=participant, journal=Path(journal))
+            return await carry_out(
+                settings, participant=participant, journal=Path(journal), **reports
+            )
 
     result = uvloop.run(as_worker())
     if result.outcomes != {"ok": requests}:

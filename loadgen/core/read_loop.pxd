@@ -39,7 +39,7 @@ cdef class ReadLoop:
     cdef int64_t asked_ns  # before the kernel was asked which files can be read now,
     # and before that: what is read now had not come by then; 0: not known
     cdef int64_t asked_before_ns
-    # when no file of the event loop could be read for the last time
+    # the last time at which, for certain, no file of the event loop could be read
     cdef int64_t loop_empty_ns
     cdef int64_t longest_delay_ns  # from the stamp of a segment until its socket had it
     cdef int64_t longest_wake_ns  # from a stamp until the thread ran, less its run delay; 0: not known

@@ -23,8 +23,8 @@ from loadgen.errors import BadInput, LoadgenError, WorkerDied, setting
 from loadgen.metrics.records.shards import shard_path
 from loadgen.metrics.run_data import Measurement
 from loadgen.runner import cluster_node
-from loadgen.runner.job import Job
-from loadgen.runner.participant import PROGRESS_S, Command, Group, Proxy, Step
+from loadgen.runner.job import PROGRESS_S, Job
+from loadgen.runner.participant import Command, Group, Proxy, Step
 from loadgen.runner.workers import auto_workers
 from loadgen.util import files
 from loadgen.util.clock import now_ns

@@ -31,7 +31,7 @@ from loadgen.runner.job import Job
 from loadgen.runner.key_renewal import KeyRenewal
 from loadgen.runner.liveness import watch_liveness
 from loadgen.runner.metrics_scraper import MetricsScraper, ScraperProcess
-from loadgen.runner.participant import Participant, report_s
+from loadgen.runner.participant import Participant
 from loadgen.runner.server_calls import ServerCalls
 from loadgen.runner.workers import open_workers, worker_count
 from loadgen.util.clock import now_ns
@@ -152,7 +152,7 @@ async def coordinate(
         await prepared
         calls = ServerCalls(job.settings, running if has_sources else None)
         watch()
-        async with background_tasks(repeat(report_s(job.settings), watch), renewal.keep()):
+        async with background_tasks(repeat(job.progress_period_s, watch), renewal.keep()):
             # Before anything is sent, since a server may have no call for it.
             await calls.empty_caches()
             await participant.take("check_ready")

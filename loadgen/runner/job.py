@@ -15,6 +15,7 @@ from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.target import Target
 
 JOURNAL_BYTES = 1 << 28  # of all workers
+PROGRESS_S, UNWATCHED_S = 0.25, 1.0  # between reports of progress; where nobody reads them
 
 
 class Job(Struct, frozen=True):
@@ -32,6 +33,7 @@ class Job(Struct, frozen=True):
         sibling_pids: The other workers on the same machine.
         helper_pids: The processes on it that work for the run beside the workers: the command, and
             what prepares further requests.
+        progress_period_s: How often participants report their progress, s.
     """
 
     header: RunHeader
@@ -44,6 +46,7 @@ class Job(Struct, frozen=True):
     partition: Partition = WHOLE
     sibling_pids: tuple[int, ...] = ()
     helper_pids: tuple[int, ...] = ()
+    progress_period_s: float = PROGRESS_S
 
     @property
     def settings(self) -> RunSettings:

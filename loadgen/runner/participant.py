@@ -10,7 +10,6 @@ from typing import Any, Literal, Protocol
 
 from msgspec.structs import replace
 
-from loadgen.config.settings import RunSettings, is_bounded_by_time
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
 from loadgen.metrics.records.shards import remove_empty_shards
@@ -20,17 +19,9 @@ from loadgen.runner.job import Job
 from loadgen.util.tasks import gather_or_cancel
 from loadgen.workload.target import Target
 
-PROGRESS_S, UNWATCHED_S = 0.25, 1.0  # between reports of progress; where nobody looks at them
 Step = Literal["check_ready", "warm_up", "connect"]
 Command = Literal["stop", "abort", "use"]
 STEPS = ("check_ready", "warm_up", "connect", "carry_out")  # in their order, after `begin`
-
-
-def report_s(settings: RunSettings) -> float:
-    """Return how often progress is reported, s: often where somebody watches the run, or prompts
-    are prepared ahead of it.
-    """
-    return UNWATCHED_S if settings.quiet and not is_bounded_by_time(settings) else PROGRESS_S
 
 
 class Participant(Protocol):

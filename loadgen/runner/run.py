@@ -21,7 +21,7 @@ from loadgen.metrics.records.header import DATE_FORMAT, RunHeader, provenance
 from loadgen.metrics.server.series import ScrapeOrder
 from loadgen.runner import key_renewal
 from loadgen.runner.coordinator import coordinate, open_participant
-from loadgen.runner.job import Job
+from loadgen.runner.job import PROGRESS_S, Job
 from loadgen.runner.metrics_scraper import ScraperProcess
 from loadgen.runner.metrics_scraper_main import scrape_order
 from loadgen.runner.participant import Participant
@@ -48,6 +48,7 @@ async def run(
     server: Server | None = None,
     dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
+    progress_period_s: float = PROGRESS_S,
     participant: Participant | None = None,
     preparer: Preparer | None = None,
     scraper: ScraperProcess | None = None,
@@ -62,7 +63,8 @@ async def run(
         settings: What to do, checked.
         server: The server, if it serves already, with the settings of this run as they are for it.
         dataset: Prompts of the caller, instead of those that the settings name.
-        on_progress: Called a few times a second.
+        on_progress: Called whenever the progress is reported, and before that a few times a second.
+        progress_period_s: How often participants report their progress, s.
         participant: Carries out the run, if the caller has opened it; by default the running loop,
             or the processes and machines that the settings ask for.
         preparer: The process that prepares the prompts of the settings, if it was started already.
@@ -135,6 +137,7 @@ async def run(
             if server.processes
             else await asyncio.to_thread(ports.servers, settings.urls, settings.unix_socket),
             helper_pids=(os.getpid(), *(() if ahead is None else (ahead.pid,))),
+            progress_period_s=progress_period_s,
         )
 
         def report(progress: Progress) -> None:

@@ -17,7 +17,7 @@ from loadgen.metrics.run_data import Measurement
 from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
-from loadgen.runner.participant import STEPS, report_s
+from loadgen.runner.participant import STEPS
 from loadgen.util import child_process, garbage_collection, machine, scheduling, terminal_text
 from loadgen.util.child_process import LoopPipe, PipeWriter
 from loadgen.util.partition import WHOLE
@@ -37,7 +37,7 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     steps.put_nowait(("begin", job))
     runner = LoopRunner()
-    reports = repeat(report_s(job.settings), lambda: writer.try_send(runner.progress()))
+    reports = repeat(job.progress_period_s, lambda: writer.try_send(runner.progress()))
     async with runner, background_tasks(reports, handle_commands(runner, commands, steps)):
         while step := await steps.get():
             name, *arguments = step

@@ -14,10 +14,11 @@ from loadgen.cli.output import append_result_summary, say
 from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.cli.runs.journal import journal
 from loadgen.config import output_check
-from loadgen.config.settings import RunSettings
+from loadgen.config.settings import RunSettings, is_bounded_by_time
 from loadgen.errors import GivenUp
 from loadgen.metrics.progress import Progress
 from loadgen.runner.coordinator import open_participant
+from loadgen.runner.job import PROGRESS_S, UNWATCHED_S
 from loadgen.runner.metrics_scraper import forked_scraper
 from loadgen.runner.preparer import Preparer
 from loadgen.util.terminal_text import Screen
@@ -47,6 +48,7 @@ async def execute(
     interrupts: Interrupts,
     *,
     server: "Server | None" = None,
+    progress_period_s: float = PROGRESS_S,
     watch: "Callable[[Progress, Participant], None]" = lambda progress, participant: None,
     on_server: "Callable[[Server], None]" = lambda server: None,
     save_more: "Callable[[Result], list[str]]" = lambda result: [],
@@ -59,6 +61,7 @@ async def execute(
         interrupts: Receives the signals while the run goes on.
         server: A server that answers already, with the settings of this run; None: start or probe
             it.
+        progress_period_s: How often the progress of the run is reported, s.
         watch: Is called with each progress update, and may stop the run.
         on_server: Is called with the server once it is known, with the settings of this run as they
             are for it.
@@ -110,6 +113,7 @@ async def execute(
                         preparer=preparer,
                         scraper=scraper,
                         on_progress=on_progress,
+                        progress_period_s=progress_period_s,
                         journal=crash_journal.path,
                     )
             if interrupts.count and not result.snapshot.rows:  # files of earlier runs stay
@@ -166,7 +170,14 @@ async def run(
         return save_more(result)
 
     interrupts = Interrupts()
-    work = execute(settings, interrupts, watch=watch, on_server=on_server, save_more=save_all)
+    work = execute(
+        settings,
+        interrupts,
+        progress_period_s=progress_period_s(settings),
+        watch=watch,
+        on_server=on_server,
+        save_more=save_all,
+    )
     finished = await interrupts.run_interruptible(work)
     if settings.json:
         # Not before: it is slow to import, and processes must be started first.
@@ -194,3 +205,14 @@ def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> N
 def human(settings: RunSettings) -> TextIO:
     """Return the stream for text: stdout, or stderr if stdout is for JSON."""
     return sys.stderr if settings.json else sys.stdout
+
+
+def progress_period_s(settings: RunSettings) -> float:
+    """Return how often the progress is reported, s: seldom if nobody and nothing reads it."""
+    is_read = (
+        not settings.quiet
+        or settings.prometheus is not None
+        or settings.stop_when is not None
+        or is_bounded_by_time(settings)  # prompts are prepared ahead of it
+    )
+    return PROGRESS_S if is_read else UNWATCHED_S

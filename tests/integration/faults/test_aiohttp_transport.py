@@ -8,6 +8,7 @@ import math
 import ssl
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 import loadgen
 from loadgen import report
+from loadgen.client.aiohttp_transport import StampedProtocol
 from loadgen.client.timeouts import Timeouts
 from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
@@ -458,3 +460,23 @@ async def test_a_capture_is_what_the_sockets_gave(tmp_path: Path) -> None:
     assert b"".join(data for _, data in first.reads) == zipped
     assert b"".join(data for _, data in second.reads) == cut
     assert (first.end, second.end) == (End.RESPONSE, End.EOF)
+
+
+async def test_what_comes_after_a_pause_may_have_come_since_the_read_before() -> None:
+    """While reading is paused, the event loop is not told of what comes."""
+    reads: list[tuple[bytes, bool]] = []
+
+    def came(data: bytes, *, was_paused: bool) -> None:
+        reads.append((data, was_paused))
+
+    protocol = StampedProtocol()
+    protocol.connection_made(asyncio.Transport())
+    protocol.exchange = SimpleNamespace(came=came)  # type: ignore[assignment]
+    protocol.data_received(b"a")
+    pauses = SimpleNamespace(pause_reading=lambda: None)
+    protocol._parser = protocol.transport = pauses  # type: ignore[assignment]
+    protocol.pause_reading()
+    protocol._parser = None
+    protocol.data_received(b"b")
+    protocol.data_received(b"c")
+    assert reads == [(b"a", False), (b"b", True), (b"c", False)]

@@ -55,6 +55,17 @@ def test_documents_have_no_merge_markers() -> None:
         assert not re.search(r"^(<{7}|>{7}) ", path.read_text(), re.MULTILINE), path
 
 
+def test_documents_and_results_name_no_folder_of_a_machine() -> None:
+    private = re.compile(r"(?<![\w.:/])/(?:root|home|work|Users)/")
+    for path in (
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "bench").rglob("*.md"),
+    ):
+        found = private.search(path.read_text())
+        assert found is None, f"{path.relative_to(ROOT)}: {found}"
+
+
 def test_subjects_of_commits_are_short() -> None:
     log = ["git", "log", "--format=%h %s", f"{LAST_UNCHECKED}..HEAD"]
     commits = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=False)
