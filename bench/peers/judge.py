@@ -35,7 +35,7 @@ FOLDERS = r"(?<![\w.:/])/(?:[^/\s,=]+/)+"  # of a path in a command, but not of 
 BUSY = 0.75  # of the load average per core: times that are wrong then may be the machine's
 COUNTED = (
     "Cases that are right / wrong, and said / wrong and silent, or without a report / busy: times "
-    "alone are wrong, and other processes used the machine. –: not run here."
+    "alone are wrong, and other processes used the machine. –: nothing to judge."
 )
 OURS, PLAIN = "loadgen", "plain"
 OTHERS = (
@@ -159,12 +159,11 @@ def is_doubtful(cell: Cell) -> bool:
 def _counts(cells: Mapping[str, Cell], group: str) -> str:
     """Right / wrong and said / wrong and silent, or without a report / in doubt."""
     ran = [cells[case.name] for case in in_groups() if case.group == group and case.name in cells]
-    if not ran:
-        return NOT_RUN
     judged = Counter(cell.judgement for cell in ran if not is_doubtful(cell))
     worst = judged[Judgement.WRONG_SILENT] + judged[Judgement.NO_REPORT]
     doubtful = sum(map(is_doubtful, ran))
-    return f"{judged[Judgement.RIGHT]}/{judged[Judgement.WRONG_SAID]}/{worst}/{doubtful}"
+    counts = judged[Judgement.RIGHT], judged[Judgement.WRONG_SAID], worst, doubtful
+    return "/".join(map(str, counts)) if any(counts) else NOT_RUN
 
 
 def _wrong(cell: Cell) -> list[Score]:
