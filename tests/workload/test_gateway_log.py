@@ -96,6 +96,21 @@ def test_lines_that_are_no_requests_are_counted_by_reason(read):
     }
 
 
+@pytest.mark.parametrize("time", [0, -5, "0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+def test_times_of_unset_fields_are_left_out(read, time):
+    log, rows = read(*({"ts": at, "body": BODY} for at in (S, time, S + 1)))
+    assert [row["timestamp"] for row in rows] == [0, 1000]
+    assert (log.count, log.left_out) == (2, {"a time before 2001": 1})
+
+
+def test_times_that_are_no_dates_need_their_unit(read):
+    lines = [{"timestamp": at, "body": BODY} for at in (0, 1200)]
+    with pytest.raises(BadInput, match="no dates, so their unit is unknown; give it in seconds"):
+        read(*lines)
+    _, rows = read(*lines, trace_time_unit=0.001)
+    assert [row["timestamp"] for row in rows] == [0, 1200]
+
+
 def test_other_names_are_given_as_columns(read):
     settings = {"trace_column": ("time=at", "body=asked"), "trace_time_unit": 1.0}
     _, rows = read({"at": 1, "asked": BODY}, {"at": 3, "asked": BODY}, **settings)

@@ -26,6 +26,7 @@ BODIES = (BODY, "request_body", "requestBody", "request", "payload")
 OUTPUTS = ("output_tokens", "completion_tokens")
 ANSWERS = ("response_body", "responseBody", "response")
 PARAMETERS = "model_parameters"  # of a request whose messages stand in the line itself
+DATES_NS = 10**18  # since 1970: in September 2001; no log is older
 # Units of a time that is a number, by the least of a date after 2001 in each.
 UNITS = ((10**18, 1), (10**15, 1_000), (10**12, NS_PER_MS), (0, NS_PER_S))
 Change = Callable[[dict[str, Any], int | None], dict[str, Any]]
@@ -74,6 +75,14 @@ class GatewayLog:
                 times_ns[number] = self._time_ns(line)
             except LeftOut as reason:
                 self.left_out[str(reason)] += 1
+        latest_ns = max(times_ns.values(), default=DATES_NS)
+        if latest_ns < DATES_NS and self._unit_ns is None:
+            problem = f"the times in {path} are no dates, so their unit is unknown"
+            raise BadInput(LOG, problem, f"give it in seconds: {setting.trace_time_unit} 0.001")
+        if latest_ns >= DATES_NS:  # others are those of fields that were not set
+            unset = [number for number, at_ns in times_ns.items() if at_ns < DATES_NS]
+            self.left_out.update({"a time before 2001": len(unset)} if unset else {})
+            times_ns = {number: at_ns for number, at_ns in times_ns.items() if at_ns >= DATES_NS}
         if not times_ns:
             (most, count), *_ = self.left_out.most_common(1)
             problem = f"{path} has no request: {most} in {count:,} of {self.lines:,} lines"
