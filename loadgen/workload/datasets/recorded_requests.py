@@ -43,6 +43,18 @@ def is_one(path: Path) -> bool:
     return first.startswith(b"{") and b'"body"' in first
 
 
+def check_api(api: Api) -> None:
+    """Refuse an API that recorded bodies are not sent to.
+
+    Raises:
+        BadInput: It is one.
+    """
+    if api.prompt_fields or not api.length_field:
+        problem = f"recorded bodies are not sent to {api.path}"
+        remedy = f"use {setting.backend} openai-chat, openai or anthropic"
+        raise BadInput(setting.backend, problem, remedy)
+
+
 @dataclass(frozen=True)
 class RecordedRequests:
     """The requests of a file in the order of their times.
@@ -77,10 +89,7 @@ class RecordedRequests:
                 bodies.
         """
         api = endpoints.find(settings)
-        if api.prompt_fields or not api.length_field:
-            problem = f"recorded bodies are not sent to {api.path}"
-            remedy = f"use {setting.backend} openai-chat, openai or anthropic"
-            raise BadInput(setting.backend, problem, remedy)
+        check_api(api)
         replaced = Counter[str]()
         rows = RowFile(
             path, "jsonl", strict=False, convert=Bodies(settings, api, replaced), remedy=REMEDY
