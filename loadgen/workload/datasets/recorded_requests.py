@@ -17,7 +17,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload import endpoints
-from loadgen.workload.datasets.prompt_rows import TIME, RowFile, count_tokens
+from loadgen.workload.datasets.prompt_rows import TIME, RowFile, checked_count, count_tokens
 from loadgen.workload.datasets.trace_times import NS_PER_MS, columns_of, count_within, time_ns
 from loadgen.workload.endpoints.api import LENGTHS, Api
 from loadgen.workload.prompt import Prompt
@@ -189,7 +189,8 @@ class Bodies:
         fields = {name: value for name, value in body.items() if name not in (*DECIDED, asked)}
         check_fields("its body", fields, disable_stream=self.settings.disable_stream)
         self._count_replaced(body)
-        maximum = next((body[name] for name in LENGTHS if body.get(name) is not None), None)
+        maximums = (checked_count(name, body.get(name)) for name in LENGTHS)
+        maximum = next((count for count in maximums if count is not None), None)
         return {
             "id": row.get("id"),
             asked: body[asked],
