@@ -27,6 +27,7 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.util import http_client, packages
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import to_ms
+from loadgen.util.redaction import redact_user
 from loadgen.util.trace_context import trace_ids
 from loadgen.version import __version__
 from loadgen.workload import endpoints
@@ -299,9 +300,11 @@ def _base(url: str) -> str:
     for kind in KINDS:
         base = base.removesuffix(f"{PATH}{kind}")
     ((base,), _) = server_url.read((base,), None)
-    if server_url.parsed(base) is None:
+    parts = server_url.parsed(base)
+    if parts is None or parts.query:
+        fault = "is no URL of HTTP" if parts is None else "has a query"
         remedy = "write that of a collector, as in http://127.0.0.1:4318"
-        raise BadInput(FLAG, f"{url!r} is no URL of HTTP", remedy)
+        raise BadInput(FLAG, f"{redact_user(url)!r} {fault}", remedy)
     return base.rstrip("/")
 
 
@@ -347,13 +350,15 @@ def _post(
     export = f"Export{signal.title()}Service"
     message = getattr(service, f"{export}Request")(**{f"resource_{name}": [part]})
     answer = getattr(service, f"{export}Response")()
-    place = f"{url}{PATH}{kind}"
+    address = f"{url}{PATH}{kind}"
+    place = redact_user(address)
     content = {"Content-Type": "application/x-protobuf"}
     try:
-        reply = http_client.send(place, message.SerializeToString(), headers | content)
+        reply = http_client.send(address, message.SerializeToString(), headers | content)
     except Unreachable as error:
         remedy = "" if error.advises else "; check the URL, and that the collector runs"
-        raise Unreachable(f"{FLAG}: {error}{remedy}", advises=True) from error
+        said = str(error).replace(address, place)
+        raise Unreachable(f"{FLAG}: {said}{remedy}", advises=True) from error
     try:
         answer.ParseFromString(reply.body)
         is_taken = 200 <= reply.status < 300

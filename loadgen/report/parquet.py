@@ -19,8 +19,8 @@ FLAG = "--parquet"
 ROWS_AT_ONCE = 4096
 TEXTS = ("source", "outcome", "detail", "finish_reason", "class", "trace_id", "span_id", "answer")
 SWITCHES = ("reused", "window_filled")
-LISTS = ("tokens_per_event", "token_times", "read_late")
-AS_JSON = ("matched_stop", "unread", "stream", "earliest")
+LISTS = ("tokens_per_event", "token_times", "read_late", "tcp")
+AS_JSON = ("matched_stop", "unread", "stream", "earliest", "connect_parts", "server_times")
 NUMBERS = (
     *("index", "target", "session", "turn", "status"),
     *("planned_input_tokens", "planned_output_tokens", "predicted_server_input_tokens"),

@@ -56,12 +56,21 @@ def sent_again(record):
     return record
 
 
+def told_of(record):
+    """A record of a server and a connection that told of themselves."""
+    record.add_times({"by": "vllm", "queue": MS})
+    record.connect_parts = {"dns": 0, "tcp": 3, "tls": 0}
+    record.tcp_info = (40, 50, 0, 1)
+    return record
+
+
 RECORDS = [
     leaving(answered(0), tokens=10),
     leaving(failed(0, Outcome.DISCONNECTED), after_ns=0),
     sent_again(answered(0, due=5, ready=7)),
     predicted(answered(0), 18),
     sent_to(3, answered(0)),
+    told_of(answered(0)),
     answered(0, tokens=[20, 30], reasoning=[10]),
     answered(
         1,

@@ -141,3 +141,42 @@ def test_report_prints_what_there_is(capsys: pytest.CaptureFixture[str]) -> None
     out = capsys.readouterr().out
     assert "Mean ITL (ms):                           19.85" in out
     assert "Median ITL (ms):                         n/a" in out
+
+
+def test_benchmarks_of_a_guidellm_sweep_are_not_starts_of_one_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sweep.json"
+    (run,) = data(GUIDELLM)["benchmarks"]
+    path.write_text(json.dumps({"benchmarks": [run | {"duration": s} for s in (10, 20)]}))
+    assert dispatch(["compare", str(path), str(GUIDELLM)]) == 2
+    told = "have different workloads: benchmark 1 of 2 and 2 of 2; name runs of one workload"
+    assert told in capsys.readouterr().err
+    assert dispatch(["report", str(path)]) == 0
+
+
+def test_inference_perf_stages_of_other_concurrency_are_other_workloads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = data(INFERENCE_PERF)
+    for number, cap in enumerate((4, 16)):
+        stage["benchmark_time_seconds"] = cap
+        stage["load_summary"] |= {"requested_rate": None, "concurrency": cap}
+        (tmp_path / f"stage_{number}.json").write_text(json.dumps(stage))
+    sides = [str(tmp_path / f"stage_{number}.json") for number in (0, 1)]
+    assert dispatch(["compare", *sides]) == 2
+    assert "different workloads: --max-concurrency 4 and 16" in capsys.readouterr().err
+
+
+def test_a_cancelled_run_of_aiperf_is_partial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cancelled.json"
+    cut = {"was_cancelled": True, "request_count": {"unit": "requests", "avg": 60.0}}
+    path.write_text(json.dumps(data(AIPERF) | cut))
+    assert dispatch(["compare", str(path), str(AIPERF)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert '"A" no verdict and partial' in told
+    assert f"{path}: PARTIAL: cancelled" in told
+    assert dispatch(["report", str(path)]) == 0
+    assert "AIPerf 0.13.0, PARTIAL (cancelled)" in " ".join(capsys.readouterr().out.split())

@@ -265,6 +265,17 @@ def test_a_file_of_something_else_is_refused(tmp_path, text):
         RecordFile(path)
 
 
+def test_a_start_that_is_no_number_is_refused(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path):
+        pass
+    first, *rest = as_lines(path)
+    start = orjson.loads(first) | {"start_unix_ns": "today"}
+    path.write_bytes(b"\n".join((orjson.dumps(start), *rest)))
+    with pytest.raises(BadInput, match="line 1"):
+        RecordFile(path)
+
+
 @pytest.mark.parametrize("target", [-1, 1])
 def test_a_target_that_the_run_does_not_have_is_refused(tmp_path, target):
     path = tmp_path / "records.jsonl"

@@ -19,7 +19,8 @@ def read(tmp_path):
         path = tmp_path / "log"
         texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
         path.write_text("".join(f"{text}\n" for text in texts))
-        settings = RunSettings(backend="openai-chat", dataset_name="trace", **changes)
+        changes = {"backend": "openai-chat"} | changes
+        settings = RunSettings(dataset_name="trace", **changes)
         log = GatewayLog(path, settings, unchanged)
         return log, [json.loads(row) for row in log.rows()]
 
@@ -96,6 +97,21 @@ def test_lines_that_are_no_requests_are_counted_by_reason(read):
     }
 
 
+@pytest.mark.parametrize("time", [0, -5, "0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+def test_times_of_unset_fields_are_left_out(read, time):
+    log, rows = read(*({"ts": at, "body": BODY} for at in (S, time, S + 1)))
+    assert [row["timestamp"] for row in rows] == [0, 1000]
+    assert (log.count, log.left_out) == (2, {"a time before 2001": 1})
+
+
+def test_times_that_are_no_dates_need_their_unit(read):
+    lines = [{"timestamp": at, "body": BODY} for at in (0, 1200)]
+    with pytest.raises(BadInput, match="no dates, so their unit is unknown; give it in seconds"):
+        read(*lines)
+    _, rows = read(*lines, trace_time_unit=0.001)
+    assert [row["timestamp"] for row in rows] == [0, 1200]
+
+
 def test_other_names_are_given_as_columns(read):
     settings = {"trace_column": ("time=at", "body=asked"), "trace_time_unit": 1.0}
     _, rows = read({"at": 1, "asked": BODY}, {"at": 3, "asked": BODY}, **settings)
@@ -105,6 +121,17 @@ def test_other_names_are_given_as_columns(read):
 def test_log_of_another_api_is_refused_with_the_flag_that_names_it(read):
     with pytest.raises(BadInput, match=r"a body without messages in 1 of 1 lines; give .*backend"):
         read({"ts": S, "body": {"prompt": "Once"}})
+
+
+def test_an_api_without_bodies_is_refused_as_a_run_refuses_it(read):
+    line = {"ts": S, "body": {"prompt": "Once"}}
+    with pytest.raises(BadInput, match="recorded bodies are not sent to /v1/embeddings; use"):
+        read(line, backend="openai-embeddings")
+
+
+def test_a_file_without_json_lines_is_refused_with_its_form(read):
+    with pytest.raises(BadInput, match="no JSON object in 2 of 2 lines; give a log with a JSON"):
+        read("[", "]")
 
 
 def test_log_without_a_request_is_refused_with_the_reason(read):

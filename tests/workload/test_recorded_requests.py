@@ -130,8 +130,10 @@ def test_warm_up_of_a_cache_asks_for_one_token(given, tmp_path):
         ({"timestamp": 1, "body": {"prompt": "a"}}, "row 2 has a body without messages, which"),
         ({"timestamp": 1, "body": {"prompt": "a"}}, "backend names the API of the bodies"),
         (row(1) | {"lenght": 3}, "row 2 has an unknown field 'lenght'"),
-        (row(1, n=2), "n: 2 requests several answers"),
-        (row(1, max_tokens=0), "row 2 has output_tokens 0"),
+        (row(True), "row 2 has True timestamp, which is no time"),
+        (row(1, n=2), "jsonl: row 2: n: 2 requests several answers to a prompt; leave it out"),
+        (row(1, max_tokens=0), "row 2 has max_tokens 0"),
+        (row(1, max_completion_tokens="5"), "row 2 has max_completion_tokens '5'"),
     ],
 )
 def test_row_that_cannot_be_sent_is_named(given, bad, problem):

@@ -113,6 +113,13 @@ def test_no_word_of_the_original_is_left(stand_ins):
     assert stand_ins.dropped == {"user": 1, "stop": 1}
 
 
+def test_dropped_fields_of_a_part_are_counted(stand_ins):
+    part = {"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}
+    body = stand_ins.body({"system": [part], "messages": chat("Hello")}, None)
+    assert body["system"][0].keys() == {"type", "text"}
+    assert stand_ins.dropped == {"content.cache_control": 1}
+
+
 def test_names_of_tools_stay_the_same_name_where_they_are_called(stand_ins):
     call = {
         "id": "1",

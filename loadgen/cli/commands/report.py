@@ -20,6 +20,7 @@ from loadgen.metrics.records.file import RecordFile
 from loadgen.util import packages
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.files import atomic_file, state_folder
+from loadgen.util.redaction import redact_user
 from loadgen.util.terminal_text import Screen
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ def _export(paths: Sequence[str], parquet: str | None, url: str | None) -> int:
     assert url is not None
     sent = otlp.export(path, url, str(run_result.from_records(path).verdict))
     unsent = f"; {sent.unsent:,} requests were never sent, and have none" if sent.unsent else ""
-    print(f"Sent to {url}: {sent.spans:,} spans, {sent.metrics} metrics{unsent}")
+    print(f"Sent to {redact_user(url)}: {sent.spans:,} spans, {sent.metrics} metrics{unsent}")
     for warning in sent.warnings:
         print(f"The collector warns: {warning}", file=sys.stderr)
     if not sent.joins:

@@ -105,7 +105,9 @@ class ToolRun(ComparedRun):
         self.failed_checks = []
         self.workload = {}
         self.environment = {}
-        self.load = {name: result.flat[name] for name in LOAD if name in result.flat}
+        names = (*LOAD, "benchmark")
+        self.load = {name: result.flat[name] for name in names if name in result.flat}
+        self.partial = result.partial
         self.key = (
             self.tool,
             self.date,

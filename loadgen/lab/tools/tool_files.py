@@ -120,8 +120,9 @@ def _foreign(path: str, text: str) -> list[ToolResult]:
         return []
     if "request_count" in data and "aiperf_version" in data:
         return [_aiperf(data, Path(path).with_name(AIPERF_RECORDS))]
-    if isinstance(runs := data.get("benchmarks"), list):
-        return [_guidellm(run) for run in runs if _part(run, "metrics")]
+    if isinstance(benchmarks := data.get("benchmarks"), list):
+        runs = [run for run in benchmarks if _part(run, "metrics")]
+        return [_guidellm(run, number, len(runs)) for number, run in enumerate(runs, 1)]
     if _part(data, "successes", "latency") and "load_summary" in data:
         return [_inference_perf(data)]
     return []
@@ -144,6 +145,7 @@ def _aiperf(data: Flat, records: Path) -> ToolResult:
         "its inter-token latency is a mean of each request, and is compared as TPOT; its rates are "
         "until the last content",
         f"has no {AIPERF_RECORDS} beside it",
+        partial="cancelled" if data.get("was_cancelled") is True else None,
     )
 
 
@@ -176,9 +178,10 @@ def _aiperf_requests(path: Path) -> Flat:
     }
 
 
-def _guidellm(run: Flat) -> ToolResult:
+def _guidellm(run: Flat, number: int, runs: int) -> ToolResult:
     metrics = _part(run, "metrics")
-    flat: Flat = {}
+    # Those in one file have different loads.
+    flat: Flat = {"benchmark": f"{number} of {runs}"} if runs > 1 else {}
     for name, (latency, scale) in GUIDELLM_LATENCIES.items():
         flat |= _statistics(latency, _of_successful(metrics, name), scale)
     gaps = _of_successful(metrics, "inter_token_latency_ms")
@@ -218,6 +221,7 @@ def _inference_perf(data: Flat) -> ToolResult:
         "failed": _part(data, "failures").get("count", 0),
         "duration": data.get("benchmark_time_seconds"),
         "request_rate": _part(data, "load_summary").get("requested_rate"),
+        "max_concurrency": _part(data, "load_summary").get("concurrency"),
         "total_input_tokens": _part(data, "successes", "prompt_tokens").get("total"),
         "total_output_tokens": _part(data, "successes", "output_tokens").get("total"),
         **{key: rates.get(name) for name, key in PERF_RATES.items()},

@@ -124,6 +124,7 @@ class ToolResult:
         details: Why the values of single requests are missing, after the name of the file.
         where: The path of its file, and the line if it is one of several; for messages.
         published: Its numbers, for the audit; None: the audit does not read such files.
+        partial: Why the run ended early; None if it did not, or the file does not say.
     """
 
     tool: str
@@ -133,6 +134,7 @@ class ToolResult:
     details: str
     where: str = ""
     published: Published | None = None
+    partial: str | None = None
 
     @cached_property
     def requests(self) -> ToolRequests | None:
@@ -154,9 +156,10 @@ class ToolResult:
     def about(self) -> str:
         """Say what it is, how its latencies were measured, and what cannot be compared."""
         not_compared = f"; {self.incomparable}" if self.incomparable else ""
+        ended = f", PARTIAL ({self.partial})" if self.partial else ""
         return (
-            f"a result of {self.tool}: latencies are as that tool measures them, from send and "
-            "between chunks; there is no verdict, and nothing is known of the client's error"
+            f"a result of {self.tool}{ended}: latencies are as that tool measures them, from send "
+            "and between chunks; there is no verdict, and nothing is known of the client's error"
             f"{not_compared}"
         )
 

@@ -151,7 +151,8 @@ class RecordFile:
             self._targets = max(len(settings.urls), 1)
             self._classes = [request_class.name for request_class in settings.request_classes]
             self.start_ns = int(first["start_ns"])
-            self.start_unix_ns: int | None = first.get("start_unix_ns")
+            start_unix_ns = first.get("start_unix_ns")
+            self.start_unix_ns = None if start_unix_ns is None else int(start_unix_ns)
             self.scheduled = int(first["scheduled"])
             self.asked_due: list[int] | None = first.get("asked_due")
             self.partition = Partition(*first["stripe"]) if self.is_journal else WHOLE

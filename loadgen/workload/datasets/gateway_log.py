@@ -16,7 +16,7 @@ from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload import endpoints
 from loadgen.workload.datasets.prompt_rows import TIME, Row, RowFile
-from loadgen.workload.datasets.recorded_requests import BODY, Bodies
+from loadgen.workload.datasets.recorded_requests import BODY, Bodies, check_api
 from loadgen.workload.datasets.trace_times import NS_PER_MS, columns_of, time_ns
 
 LOG = "--from-log"
@@ -25,7 +25,9 @@ TIMES = (TIME, "@timestamp", "time", "ts", "start_time", "startTime", "created_a
 BODIES = (BODY, "request_body", "requestBody", "request", "payload")
 OUTPUTS = ("output_tokens", "completion_tokens")
 ANSWERS = ("response_body", "responseBody", "response")
+NO_TIME, NO_BODY = "no time", "no body"  # reasons that a name may remedy
 PARAMETERS = "model_parameters"  # of a request whose messages stand in the line itself
+DATES_NS = 10**18  # since 1970: in September 2001; no log is older
 # Units of a time that is a number, by the least of a date after 2001 in each.
 UNITS = ((10**18, 1), (10**15, 1_000), (10**12, NS_PER_MS), (0, NS_PER_S))
 Change = Callable[[dict[str, Any], int | None], dict[str, Any]]
@@ -50,7 +52,8 @@ class GatewayLog:
             raises `LeftOut`.
 
     Raises:
-        BadInput: The log cannot be read, or has no request.
+        BadInput: The log cannot be read, or has no request, or its times have no unit; or the API
+            cannot be sent bodies.
     """
 
     def __init__(self, path: Path, settings: RunSettings, change: Change) -> None:
@@ -61,6 +64,7 @@ class GatewayLog:
         unit_s = settings.trace_time_unit
         self._unit_ns = None if unit_s is None else round(unit_s * NS_PER_S)
         api = endpoints.find(settings)
+        check_api(api)
         self._asked = "messages" if api.takes_messages else "prompt"
         self._fields = Bodies(settings.replace(trace_column=()), api, Counter())
         self._change = change
@@ -74,10 +78,20 @@ class GatewayLog:
                 times_ns[number] = self._time_ns(line)
             except LeftOut as reason:
                 self.left_out[str(reason)] += 1
+        latest_ns = max(times_ns.values(), default=DATES_NS)
+        if latest_ns < DATES_NS and self._unit_ns is None:
+            problem = f"the times in {path} are no dates, so their unit is unknown"
+            raise BadInput(LOG, problem, f"give it in seconds: {setting.trace_time_unit} 0.001")
+        if latest_ns >= DATES_NS:  # others are those of fields that were not set
+            unset = [number for number, at_ns in times_ns.items() if at_ns < DATES_NS]
+            self.left_out.update({"a time before 2001": len(unset)} if unset else {})
+            times_ns = {number: at_ns for number, at_ns in times_ns.items() if at_ns >= DATES_NS}
         if not times_ns:
             (most, count), *_ = self.left_out.most_common(1)
             problem = f"{path} has no request: {most} in {count:,} of {self.lines:,} lines"
-            remedy = "name its fields: --trace-column time=NAME body=NAME"
+            remedy = REMEDY
+            if most in (NO_TIME, NO_BODY):
+                remedy = "name its fields: --trace-column time=NAME body=NAME"
             if most == self._other_api:
                 remedy = (
                     f"give {setting.backend} openai-chat, openai or anthropic, as they were sent"
@@ -127,7 +141,7 @@ class GatewayLog:
             tools = {"tools": line["tools"]} if line.get("tools") else {}
             body = {"model": line.get("model"), self._asked: line[self._asked]} | tools | extra
         if body is None:
-            raise LeftOut("no body")
+            raise LeftOut(NO_BODY)
         if not body.get(self._asked):
             raise LeftOut(self._other_api)
         return body
@@ -151,7 +165,7 @@ class GatewayLog:
             size = abs(float(value))  # type: ignore[arg-type]  # a TypeError is a reason, too
             return time_ns(value, next(unit_ns for least, unit_ns in UNITS if size >= least))
         except (TypeError, ValueError, OverflowError):
-            raise LeftOut("no time") from None
+            raise LeftOut(NO_TIME) from None
 
 
 def unchanged(body: dict[str, Any], output_tokens: int | None) -> dict[str, Any]:

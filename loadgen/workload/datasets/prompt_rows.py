@@ -86,8 +86,8 @@ class Row(Struct, frozen=True):
         return cls(
             text=prompt or "\n".join(message_texts(chat)),
             messages=chat,
-            input_tokens=_count("input_tokens", values.get("input_tokens")),
-            output_tokens=_count("output_tokens", values.get("output_tokens")),
+            input_tokens=checked_count("input_tokens", values.get("input_tokens")),
+            output_tokens=checked_count("output_tokens", values.get("output_tokens")),
             source=source if name is None else str(name),
             fields=fields or {},
         )
@@ -163,6 +163,10 @@ class RowFile:
         values = self.values(number)
         try:
             return Row.of(self._convert(values), f"{self._kind}/{number + 1}")
+        except BadInput as error:
+            problem, remedy = error.texts
+            place = f"{self.path}: row {number + 1}: {problem}"
+            raise BadInput(DATASET_PATH, place, remedy) from error
         except ValueError as error:
             raise self.refusal(number, str(error)) from error
 
@@ -386,7 +390,16 @@ def _chat(messages: object) -> tuple[dict[str, Any], ...]:
     return tuple(messages)
 
 
-def _count(name: str, value: object) -> int | None:
+def checked_count(name: str, value: object) -> int | None:
+    """Return a number of tokens, or None for none.
+
+    Args:
+        name: The field that gives it.
+        value: Its value.
+
+    Raises:
+        ValueError: It is another value.
+    """
     if value is None or (
         isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TOKENS
     ):

@@ -17,7 +17,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, setting
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload import endpoints
-from loadgen.workload.datasets.prompt_rows import TIME, RowFile, count_tokens
+from loadgen.workload.datasets.prompt_rows import TIME, RowFile, checked_count, count_tokens
 from loadgen.workload.datasets.trace_times import NS_PER_MS, columns_of, count_within, time_ns
 from loadgen.workload.endpoints.api import LENGTHS, Api
 from loadgen.workload.prompt import Prompt
@@ -41,6 +41,18 @@ def is_one(path: Path) -> bool:
     except OSError:
         return False  # whoever reads it says why
     return first.startswith(b"{") and b'"body"' in first
+
+
+def check_api(api: Api) -> None:
+    """Refuse an API that recorded bodies are not sent to.
+
+    Raises:
+        BadInput: It is one.
+    """
+    if api.prompt_fields or not api.length_field:
+        problem = f"recorded bodies are not sent to {api.path}"
+        remedy = f"use {setting.backend} openai-chat, openai or anthropic"
+        raise BadInput(setting.backend, problem, remedy)
 
 
 @dataclass(frozen=True)
@@ -77,10 +89,7 @@ class RecordedRequests:
                 bodies.
         """
         api = endpoints.find(settings)
-        if api.prompt_fields or not api.length_field:
-            problem = f"recorded bodies are not sent to {api.path}"
-            remedy = f"use {setting.backend} openai-chat, openai or anthropic"
-            raise BadInput(setting.backend, problem, remedy)
+        check_api(api)
         replaced = Counter[str]()
         rows = RowFile(
             path, "jsonl", strict=False, convert=Bodies(settings, api, replaced), remedy=REMEDY
@@ -180,7 +189,8 @@ class Bodies:
         fields = {name: value for name, value in body.items() if name not in (*DECIDED, asked)}
         check_fields("its body", fields, disable_stream=self.settings.disable_stream)
         self._count_replaced(body)
-        maximum = next((body[name] for name in LENGTHS if body.get(name) is not None), None)
+        maximums = (checked_count(name, body.get(name)) for name in LENGTHS)
+        maximum = next((count for count in maximums if count is not None), None)
         return {
             "id": row.get("id"),
             asked: body[asked],

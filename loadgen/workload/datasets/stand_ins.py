@@ -131,6 +131,7 @@ class StandIns:
             if not isinstance(part, dict) or not isinstance(part.get("text"), str):
                 raise LeftOut("a part that is no text")
             text, context = self._text(part["text"], context)
+            self.dropped.update(f"content.{name}" for name in part if name not in ("type", "text"))
             parts.append({"type": "text", "text": text})
         return parts, context
 

@@ -52,8 +52,10 @@ def time_ns(value: Any, unit_ns: int | None) -> int:
         at = datetime.datetime.fromisoformat(value)
         since = (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)) - EPOCH
         return since // datetime.timedelta(microseconds=1) * 1_000
+    if isinstance(value, bool):
+        raise TypeError
     seconds, _, fraction = str(value).partition(".")
-    if isinstance(value, bool) or not seconds.isdecimal() or not (fraction or "0").isdecimal():
+    if not seconds.isdecimal() or not (fraction or "0").isdecimal():
         return round(float(value) * unit_ns)  # any other notation of a number
     return int(seconds) * unit_ns + round(float(f"0.{fraction or 0}") * unit_ns)
 

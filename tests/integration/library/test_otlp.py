@@ -278,6 +278,23 @@ def test_a_url_that_is_none_is_refused(traced: Any, url: str) -> None:
     )
 
 
+def test_a_query_is_refused(traced: Any) -> None:
+    with pytest.raises(BadInput, match=r"^--otlp: 'http://.*\?key=1' has a query; write that of"):
+        otlp.export(str(traced[0]), "http://127.0.0.1:4318?key=1", "VALID")
+
+
+def test_a_password_in_the_url_is_not_shown(
+    traced: Any, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = receiver.url.replace("://", "://me:hunter2@")
+    assert dispatch(["report", str(traced[0]), "--otlp", own]) == 0
+    assert receiver.headers["Authorization"].startswith("Basic ")
+    receiver.status = 503
+    for url in (own, "http://me:hunter2@127.0.0.1:1", "http://me:hunter2@"):
+        assert dispatch(["report", str(traced[0]), "--otlp", url]) != 0
+    assert "hunter2" not in "".join(capsys.readouterr())
+
+
 @pytest.mark.parametrize("end", ["/v1/traces", "/v1/metrics/", "/v1"])
 def test_urls_of_one_collector(traced: Any, receiver: Receiver, end: str) -> None:
     url = f"127.0.0.1:{receiver.server_port}{end}"

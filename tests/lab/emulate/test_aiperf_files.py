@@ -143,3 +143,17 @@ def test_a_request_that_the_client_ended_is_cancelled(tmp_path: Path) -> None:
     _, line = map(json.loads, lines)
     assert line["metadata"]["was_cancelled"]
     assert line["error"] == {"code": None, "type": "RequestCancellationError", "message": "left"}
+
+
+@pytest.mark.parametrize(("partial", "is_whole"), [("interrupted", False), (None, True)])
+def test_a_run_that_was_cut_short_is_cancelled(
+    tmp_path: Path, files: Any, partial: str | None, is_whole: bool
+) -> None:
+    path, *_ = files
+    *lines, last = path.read_bytes().splitlines()
+    end = orjson.loads(last)
+    end["end"]["partial"] = partial
+    path.write_bytes(b"\n".join((*lines, orjson.dumps(end), b"")))
+    write_files(str(path), "aiperf", str(tmp_path))
+    summary = json.loads((tmp_path / aiperf_files.SUMMARY).read_text())
+    assert (summary["is_complete"], summary["was_cancelled"]) == (is_whole, not is_whole)

@@ -72,6 +72,14 @@ def test_counts_and_tokens_add_up(folder: Path) -> None:
     }
 
 
+def test_load_is_of_requests_that_were_sent(folder: Path) -> None:
+    lines = map(orjson.loads, (folder.parent / "run.jsonl").read_bytes().splitlines()[1:-1])
+    sent_s = [(line["due"] + line["sent"]) / 1e9 for line in lines if line["sent"] is not None]
+    load = contents(folder / SUMMARY)["load_summary"]
+    assert load["send_duration"] == pytest.approx(max(sent_s) - min(sent_s))
+    assert load["achieved_rate"] == pytest.approx((COUNT + FAILED) / load["send_duration"])
+
+
 def test_keys_and_statistics_are_those_of_a_recorded_file(folder: Path) -> None:
     whole, stage = contents(RECORDED / STAGE), contents(folder / STAGE)
     assert whole["load_summary"].keys() <= stage["load_summary"].keys()

@@ -141,6 +141,8 @@ class _Export:
                 ),
             }
         first_ns = records.first_start + self._to_unix_ns
+        totals = self._file.totals
+        is_whole = totals is not None and totals.partial is None
         return {
             "schema_version": SCHEMA_VERSION,
             "aiperf_version": AIPERF_VERSION,
@@ -150,8 +152,8 @@ class _Export:
                 "records": str(self._file.path),
             },
             **{name: metric for name, metric in metrics.items() if metric is not None},
-            "was_cancelled": self._file.trailer is None,
-            "is_complete": self._file.trailer is not None,
+            "was_cancelled": not is_whole,
+            "is_complete": is_whole,
             "error_summary": self._errors(),
             "start_time": _date(first_ns),
             "end_time": _date(first_ns + round(duration_s * 1e9)),

@@ -48,7 +48,9 @@ def _summary(records: Sequence[Record], start_ns: int) -> dict[str, Any]:
     starts = [_began(record) for record in records]
     span_ns = max(map(_ended, records)) - min(starts) if records else 0
     span_s = span_ns / NS_PER_S
-    send_s = (max(starts) - min(starts)) / NS_PER_S if starts else 0.0
+    sent = [record for record in records if record.sent]
+    sent_at = list(map(_began, sent))
+    send_s = (max(sent_at) - min(sent_at)) / NS_PER_S if sent else 0.0
     streamed = [record for record in ok if record.events > 1]
     tokens = [float(record.answer_tokens) for record in ok]
     prompts = [float(_prompt_tokens(record)) for record in ok]
@@ -61,10 +63,10 @@ def _summary(records: Sequence[Record], start_ns: int) -> dict[str, Any]:
         "load_summary": {
             "count": len(records),
             "schedule_delay": _distribution(
-                [_began(record) - record.due for record in records], NS_PER_S
+                [_began(record) - record.due for record in sent], NS_PER_S
             ),
             "send_duration": send_s,
-            "achieved_rate": len(records) / send_s if send_s else 0.0,
+            "achieved_rate": len(sent) / send_s if send_s else 0.0,
         },
         "successes": {
             "count": len(ok),
