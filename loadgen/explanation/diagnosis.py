@@ -51,6 +51,8 @@ class Diagnosis(Struct, frozen=True):
         token_ms: The time of a token where the server is least disturbed.
         is_budget_small: Whether prompts take several steps that are hardly longer for it: their own
             time is a wait for room, too.
+        closed_loop: Whether requests were due when others had ended, so that they would have come
+            sooner after a change: no replay says what it would bring.
     """
 
     requests: RequestColumns
@@ -61,6 +63,7 @@ class Diagnosis(Struct, frozen=True):
     words: ServerWords
     token_ms: float
     is_budget_small: bool = False
+    closed_loop: bool = False
 
     @property
     def step_ms(self) -> float:
@@ -127,7 +130,9 @@ class Diagnosis(Struct, frozen=True):
         return least_ms
 
     def _predicted(self, name: str) -> PredictedChange | None:
-        if self.costs is None or not self.costs.knows_base or self.arrivals is None:
+        if self.closed_loop or self.arrivals is None:
+            return None
+        if self.costs is None or not self.costs.knows_base:
             return None
         outside_ms = float(np.percentile(self.parts.of("outside"), 50)) * MS
         return prediction(name, Replay(self.requests, self.arrivals, self.costs, outside_ms))

@@ -27,12 +27,15 @@ SAMPLE = 200
 BASE_UNKNOWN = "the standard error of the base step is above 1.2 %"
 
 
-def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanation | None:
+def explain(
+    records: Iterable[Record], telemetry: Telemetry | None, *, closed_loop: bool = False
+) -> Explanation | None:
     """Explain a run; None where no request has tokens that have times.
 
     Args:
         records: Its records.
         telemetry: The metrics of its servers.
+        closed_loop: Whether requests were due when others had ended.
 
     Raises:
         BadInput: A record cannot be read.
@@ -75,7 +78,15 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
         parts = parts.without_stalls(gaps, requests, arrivals)
     is_budget_small = no_steps == CHUNKS and steps is not None and steps.are_alike(token_ms)
     diagnosis = Diagnosis(
-        requests, arrivals, gaps, parts, costs, words, token_ms, is_budget_small=is_budget_small
+        requests,
+        arrivals,
+        gaps,
+        parts,
+        costs,
+        words,
+        token_ms,
+        is_budget_small=is_budget_small,
+        closed_loop=closed_loop,
     )
     after = dict(diagnosis.after_first_ms())
     e2el_ms = float(requests.e2el_ms.mean())
