@@ -28,7 +28,10 @@ OWN_SHARE = 0.5  # of what prompts of others cost, from which the own prompt is 
 USUAL_OUTSIDE_MS = 2.0
 STEP_WAIT, OWN_STEP = 0.6, 1.6  # steps that a request waits, and has with its prompt, in any case
 FIRST_SHARE = 0.4  # of the mean time to the first token, that a cause of it costs
-BEFORE_FIRST = ("front", "front-path", "front-server", "network", "queue-slots", "queue-prefill")
+BEFORE_FIRST = (
+    *("front", "front-path", "front-server", "front-or-prompt", "network"),
+    *("queue-slots", "queue-prefill"),
+)
 OF_STALLS = {
     Stall.CLIENT: "client-late",
     Stall.PATH: "path-stall",
@@ -234,12 +237,14 @@ class Diagnosis(Struct, frozen=True):
         return sums[0] / len(self.requests), sums[1] / len(self.requests)
 
     def _front(self) -> str:
-        """On which side of the server's own TTFT the part outside of the engine is, and whether one
-        round trip is most of it.
+        """On which side of the server's own TTFT the part outside of the engine is, whether one
+        round trip is most of it, and whether it is told from the prompt.
         """
         outside_ms = self.parts.mean_ms()["outside"]
         if float(self.requests.round_trip.mean()) * MS > ROUND_TRIP * outside_ms:
             return "network"
+        if not self.parts.tells_prompt:
+            return "front-or-prompt"
         if self.words.ttft_ms is None:
             return "front"
         path_ms = float(self.requests.ttft_ms.mean()) - self.words.ttft_ms

@@ -24,6 +24,7 @@ from loadgen.report.result.explanation import (
 LEAST_REQUESTS = 50
 MOST_UNEXPLAINED = 0.1
 SAMPLE = 200
+SHORT = 0.2  # of the fastest TTFTs, that prompts are at most to be told from what is outside
 BASE_UNKNOWN = "the standard error of the base step is above 1.2 %"
 
 
@@ -70,8 +71,9 @@ def explain(
             gaps = Gaps.of(requests, arrivals, steps, None, token_ms, line.slope_ms)
         elif costs is not None and not costs.knows_base:
             no_steps = BASE_UNKNOWN
-    if costs is not None and costs.knows_prompt:
-        line = line.with_slope(costs.prompt_ms, requests.prompt.astype(float), requests.ttft_ms)
+    slope_ms = _prompt_slope_ms(requests, line, costs, words, token_ms)
+    if slope_ms is not None:
+        line = line.with_slope(slope_ms, requests.prompt.astype(float), requests.ttft_ms)
     parts = Parts.by_stamps(requests, line, costs.base_ms if costs else token_ms)
     parts = parts.with_server_times(requests)
     if gaps is not None and arrivals is not None:
@@ -121,6 +123,28 @@ def _token_ms(requests: RequestColumns) -> float:
     later = np.maximum(requests.tokens - 1, 1)
     times_ms = ((requests.last - requests.first) * MS / later)[requests.last > requests.first]
     return float(np.percentile(times_ms, 10)) if len(times_ms) else 0.0
+
+
+def _prompt_slope_ms(
+    requests: RequestColumns,
+    line: Line,
+    costs: StepCosts | None,
+    words: ServerWords,
+    token_ms: float,
+) -> float | None:
+    """What a prompt token takes, by the steps; or, where the fastest TTFTs do not tell it, by the
+    server's own mean. None: neither tells it better.
+    """
+    tokens = float(requests.prompt.mean())
+    if costs is not None:
+        is_short = costs.most_prompt_ms(tokens) <= SHORT * line.start_ms
+        if costs.knows_prompt or (is_short and not line.tells_prompt):
+            return max(0.0, costs.prompt_ms)
+    prefill_ms = words.prefill_ms
+    if line.tells_prompt or prefill_ms is None or not tokens:
+        return None
+    is_possible = 0 <= prefill_ms <= float(requests.ttft_ms.mean())
+    return max(0.0, prefill_ms - token_ms) / tokens if is_possible else None
 
 
 def _why_not(requests: RequestColumns, unexplained: float) -> str | None:

@@ -24,6 +24,7 @@ MOST_POINTS = 5000
 MOST_WRONG = 0.05  # share of the requests of which a server may say more than there was
 ROUNDING_NS = 1_000_000  # to which a server may round its times
 BY_SERVER = ("outside", "queue", "prompt")  # outside: what remains of the time from sent
+MOST_SAID = 0.5  # share of the requests, from which a part is by the server
 RARE = 0.25  # share of the run that stalls may last so that waits in them are told apart
 
 
@@ -34,11 +35,13 @@ class Line(Struct, frozen=True):
         start_ms, slope_ms: The line.
         is_known: Whether a quarter of the requests lie near it; else they waited so much that its
             slope is that of chance, and 0 here.
+        tells_prompt: Whether its slope is what a prompt token takes; else the start has that, too.
     """
 
     start_ms: float
     slope_ms: float
     is_known: bool
+    tells_prompt: bool = False
 
     @classmethod
     def of(cls, prompt: Floats, ttft_ms: Floats) -> "Line":
@@ -48,7 +51,7 @@ class Line(Struct, frozen=True):
         chosen = np.linspace(0, len(prompt) - 1, min(len(prompt), MOST_POINTS)).astype(int)
         x, y = prompt[chosen], ttft_ms[chosen]
         if len(x) < 8 or np.ptp(x) < 1:
-            return cls(_start(y, is_known=False), 0.0, is_known=False)
+            return cls(_start(y, is_known=False), 0.0, is_known=False, tells_prompt=False)
         best = (np.inf, 0.0)
         for slope in np.linspace(0, 1.5 * float(np.median(y / np.maximum(x, 1))), SLOPES):
             rest = y - slope * x
@@ -61,12 +64,12 @@ class Line(Struct, frozen=True):
         above = y - slope * x - _start(y - slope * x, is_known=False)
         is_known = bool(np.percentile(above, 25) <= np.median(y - above))
         slope = slope if is_known else 0.0
-        return cls(_start(ttft_ms - slope * prompt, is_known=is_known), slope, is_known=is_known)
+        return cls(_start(ttft_ms - slope * prompt, is_known=is_known), slope, is_known, is_known)
 
     def with_slope(self, slope_ms: float, prompt: Floats, ttft_ms: Floats) -> "Line":
         """Return the line of another slope."""
         start_ms = _start(ttft_ms - slope_ms * prompt, is_known=self.is_known)
-        return Line(start_ms, slope_ms, self.is_known)
+        return Line(start_ms, slope_ms, self.is_known, tells_prompt=True)
 
 
 def _start(rest_ms: Floats, *, is_known: bool) -> float:
@@ -82,10 +85,12 @@ class Parts(Struct, frozen=True):
 
     Attributes:
         ns: A row for each of NAMES, a column for each request.
+        tells_prompt: Whether the prompt's own time is told from what is outside.
         said_by_server: The share of the requests whose queue and prompt the server has said.
     """
 
     ns: Int64s
+    tells_prompt: bool = True
     said_by_server: float = 0.0
 
     @classmethod
@@ -116,7 +121,7 @@ class Parts(Struct, frozen=True):
             nothing,
             nothing,
         )
-        return cls(np.stack(rows))
+        return cls(np.stack(rows), line.tells_prompt)
 
     def with_server_times(self, requests: RequestColumns) -> "Parts":
         """Take the server's word for its queue and its prompt, of the requests of which it says
@@ -133,7 +138,9 @@ class Parts(Struct, frozen=True):
         ns[queue, said], ns[prompt, said] = requests.queue[said], requests.prefill[said]
         outside = from_sent - ns[queue] - ns[prompt]
         ns[NAMES.index("outside"), said] = outside[said]
-        return Parts(ns, said_by_server=float(said.mean()))
+        said_by_server = float(said.mean())
+        tells_prompt = self.tells_prompt or said_by_server > MOST_SAID
+        return Parts(ns, tells_prompt, said_by_server)
 
     @staticmethod
     def contradicted(requests: RequestColumns) -> int:
@@ -165,7 +172,7 @@ class Parts(Struct, frozen=True):
                 row -= taken
                 rest = rest - taken
                 ns[NAMES.index(name)] += taken
-        return Parts(ns, self.said_by_server)
+        return Parts(ns, self.tells_prompt, self.said_by_server)
 
     def of(self, name: str) -> Int64s:
         """One of the parts, ns, shape (n,)."""
@@ -180,10 +187,11 @@ class Parts(Struct, frozen=True):
 
     def kinds(self) -> dict[str, PartKind]:
         """How each part is known."""
-        words: PartKind = "server" if self.said_by_server > 0.5 else "estimate"
+        words: PartKind = "server" if self.said_by_server > MOST_SAID else "estimate"
         kinds: dict[str, PartKind] = dict.fromkeys(NAMES, "estimate")
         kinds |= dict.fromkeys(EXACT, "exact")
-        return kinds | dict.fromkeys(BY_SERVER, words)
+        kinds |= dict.fromkeys(BY_SERVER, words)
+        return kinds if self.tells_prompt else kinds | {"outside": "at most"}
 
     def mean_ms(self) -> dict[str, float]:
         """The mean of each part, ms."""

@@ -72,7 +72,8 @@ def _by_streams(requests: RequestColumns, arrivals: Arrivals) -> tuple[str, str]
     most = arrivals.most_streams
     top = float(np.percentile(streams, 95))
     full = float((streams >= top - 1).mean())
-    if full > PLATEAU and most <= top + 1:
+    # Answers of one token are no streams.
+    if top >= 1 and full > PLATEAU and most <= top + 1:
         evidence = (
             f"{top:.0f} streams at once in {full:.0%} of the waits, and never more than {most}"
         )

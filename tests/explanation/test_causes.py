@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,15 @@ def bundled(answers: list[Answer], period_ms: int = 100) -> list[Answer]:
     return [answer.later(lambda at: -(-at // period) * period) for answer in answers]
 
 
+# Requests alone, so that no step of others shows what a prompt takes.
+ONE_LENGTH: dict[str, Any] = {
+    "prompts": (1000, 1000),
+    "answers": (4, 12),
+    "prompt_us": 100,
+    "rate": 0.4,
+    "outside_ms": 1,
+    "seed": 2,
+}
 PLANTS: dict[str, tuple[str, Callable[[], list[Answer]]]] = {
     "slots": ("queue-slots", lambda: served(max_num_seqs=3)),
     "kv": ("kv", lambda: served(num_kv_tokens=1400, rate=10)),
@@ -114,6 +124,7 @@ PLANTS: dict[str, tuple[str, Callable[[], list[Answer]]]] = {
         lambda: served(stream_us=2000, base_ms=6, prompts=(16, 40), answers=(60, 120), rate=7),
     ),
     "outside": ("front", lambda: served(outside_ms=120)),
+    "prompts of one length": ("front-or-prompt", lambda: served(**ONE_LENGTH)),
     "pause": ("engine-pause", lambda: served(pause=pause)),
     "way": ("path-stall", lambda: [answer.later(held(2500, 300)) for answer in served()]),
     "one stream": ("stream-stall", lambda: frozen(served())),
@@ -139,6 +150,16 @@ def test_nothing_is_named_where_nothing_was_planted(seed: int) -> None:
     explanation = explained(served(seed=seed, rate=5))
     assert explanation.causes == []
     assert explanation.answer.startswith("Nothing stands out: the time is the model's own speed (")
+
+
+def test_what_prompts_of_one_length_hide_is_known_as_a_limit_only() -> None:
+    assert explained(served(**ONE_LENGTH)).part_kinds["outside"] == "at most"
+    assert explained(served()).part_kinds["outside"] == "estimate"
+
+
+def test_answers_of_one_token_show_no_queue_for_slots() -> None:
+    answers = served(prompt_us=100, prompts=(500, 1500), answers=(1, 1), rate=6)
+    assert "queue-prefill" in [cause.name for cause in explained(answers).causes]
 
 
 def test_without_stamps_of_the_kernel_a_late_client_looks_like_the_way_to_the_server() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 MOST_SLOWER = 1.25  # times as long as before, that requests may take for shorter gaps
-PartKind = Literal["exact", "server", "estimate"]
+PartKind = Literal["exact", "server", "estimate", "at most"]
 # The phases of a request until its first token, by the parts that are in them.
 PHASES = {
     "client": ("cap", "retries", "client"),

@@ -35,7 +35,7 @@ AFTER = {
 QUEUES = {"queue-slots": "slots", "kv": "KV cache", "queue-prefill": "prompts"}
 MOST_PARTS = 2  # that are named of a change
 LEAST_MS = 0.05  # that a part must be to be shown
-KINDS = {"estimate": "estimated", "server": "by the server"}
+KINDS = {"estimate": "estimated", "server": "by the server", "at most": "at most"}
 
 
 def answer(explain: Explanation) -> Items:
