@@ -9,7 +9,7 @@ from loadgen.explanation.gaps import Gaps, Stall
 from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.steps import Arrivals
 from loadgen.report.result.explanation import PartKind
-from loadgen.util.arrays import Floats, Int64s
+from loadgen.util.arrays import Bools, Floats, Int64s
 
 NAMES = (
     *("cap", "retries", "connect", "client"),
@@ -127,28 +127,36 @@ class Parts(Struct, frozen=True):
         """Take the server's word for its queue and its prompt, of the requests of which it says
         both; what remains of the time from sent was outside.
 
-        A server that says more than there was, in more than MOST_WRONG of them, is not believed.
+        Where it says more than there was, it is not believed; in no request, if that is so in more
+        than MOST_WRONG of them.
         """
         said = (requests.queue >= 0) & (requests.prefill >= 0)
-        if not said.any() or self.contradicted(requests) > MOST_WRONG * said.sum():
+        more = self._says_more(requests)
+        if not said.any() or more.sum() > MOST_WRONG * said.sum():
             return self
+        said &= ~more
         ns = self.ns.copy()
         queue, prompt = (NAMES.index(name) for name in ("queue", "prompt"))
         from_sent = requests.first - requests.sent
-        ns[queue, said], ns[prompt, said] = requests.queue[said], requests.prefill[said]
-        outside = from_sent - ns[queue] - ns[prompt]
-        ns[NAMES.index("outside"), said] = outside[said]
+        for row, words in ((queue, requests.queue), (prompt, requests.prefill)):
+            ns[row, said] = np.minimum(words, from_sent)[said]
+            from_sent = from_sent - ns[row]
+        ns[NAMES.index("outside"), said] = from_sent[said]
         said_by_server = float(said.mean())
         tells_prompt = self.tells_prompt or said_by_server > MOST_SAID
         return Parts(ns, tells_prompt, said_by_server)
 
-    @staticmethod
-    def contradicted(requests: RequestColumns) -> int:
+    @classmethod
+    def contradicted(cls, requests: RequestColumns) -> int:
         """The number of requests of which the server says more time than there was."""
+        return int(cls._says_more(requests).sum())
+
+    @staticmethod
+    def _says_more(requests: RequestColumns) -> Bools:
         said = (requests.queue >= 0) & (requests.prefill >= 0)
         excess = requests.queue + requests.prefill - (requests.first - requests.sent)
-        more = excess > ROUNDING_NS
-        return int((said & more).sum())
+        more: Bools = said & (excess > ROUNDING_NS)
+        return more
 
     def without_stalls(self, gaps: Gaps, requests: RequestColumns, arrivals: Arrivals) -> "Parts":
         """Take the stalls of the engine and of the way out of the parts in which they lie, unless

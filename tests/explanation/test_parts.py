@@ -151,3 +151,18 @@ def test_a_server_that_says_more_than_there_was_is_not_believed() -> None:
     assert explanation is not None
     assert explanation.contradicted == 60
     assert explanation.part_kinds["prompt"] == "estimate"
+
+
+def test_a_request_of_which_the_server_says_too_much_is_split_by_its_stamps() -> None:
+    planted = [
+        said(record, by="vllm", queue=0, prefill=9 * MS if index % 30 else 10**12)
+        for index, record in enumerate(records(served(count=150)))
+    ]
+    # Rounded to a ms, more than there was.
+    ttft = planted[1].first_token - planted[1].sent
+    planted[1] = said(planted[1], by="vllm", queue=0, prefill=ttft + MS // 2)
+    explanation = explain(planted, None)
+    assert explanation is not None
+    assert (explanation.contradicted, explanation.part_kinds["prompt"]) == (5, "server")
+    assert all(ms >= 0 for band in explanation.bands.values() for ms in band.parts_ms.values())
+    assert explanation.mean_ms["prompt"] < 20
