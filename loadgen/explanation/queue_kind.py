@@ -3,7 +3,7 @@
 import numpy as np
 
 from loadgen.explanation.gaps import Gaps, Stall
-from loadgen.explanation.request_columns import RequestColumns
+from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.server_words import ServerWords
 from loadgen.explanation.steps import Arrivals
 from loadgen.util.arrays import Floats
@@ -60,7 +60,8 @@ def _is_kv_full(words: ServerWords) -> bool:
 def _by_streams(requests: RequestColumns, arrivals: Arrivals) -> tuple[str, str]:
     """Tell by the streams that decode while somebody waits."""
     ttft_ms = requests.ttft_ms
-    fast_ms = float(np.percentile(ttft_ms, 10))
+    said_ms = np.clip(requests.queue * MS, 0.0, ttft_ms)
+    fast_ms = float(np.percentile(ttft_ms - said_ms, 10))
     slow = ttft_ms > 1.6 * fast_ms + 10
     if not slow.any():
         return "queue-prefill", "nobody waited long"
