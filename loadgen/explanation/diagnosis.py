@@ -146,6 +146,7 @@ class Diagnosis(Struct, frozen=True):
         batch_ms, prompts_ms = self._of_gaps()
         costs = {
             "client-cap": mean["cap"],
+            "retries": mean["retries"],
             "client-late": mean["client"] + stalls["client-late"],
             "connect": mean["connect"],
             self._front(): mean["outside"] - USUAL_OUTSIDE_MS - self._first_bundle_ms(),
@@ -176,6 +177,7 @@ class Diagnosis(Struct, frozen=True):
             return found
         causes = {
             "cap": "client-cap",
+            "retries": "retries",
             "client": "client-late",
             "connect": "connect",
             "outside": self._front(),
@@ -294,6 +296,7 @@ class Diagnosis(Struct, frozen=True):
             return f"{self.arrivals.tokens_together:.1f} tokens at a time, {where}"
         part = {
             "client-cap": "cap",
+            "retries": "retries",
             "client-late": "client",
             "connect": "connect",
             "prefill-own": "prompt",

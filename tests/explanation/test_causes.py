@@ -84,6 +84,16 @@ def connecting(answers: list[Answer], ms: int = 120) -> list[Answer]:
     ]
 
 
+def refused(answers: list[Answer], ms: int = 700) -> list[Answer]:
+    """Have every third request refused at first."""
+    return [
+        replace(answer.later(lambda at: at + ms * MS), sent=answer.sent + ms * MS, retried=ms * MS)
+        if index % 3 == 0
+        else answer
+        for index, answer in enumerate(answers)
+    ]
+
+
 def bundled(answers: list[Answer], period_ms: int = 100) -> list[Answer]:
     period = period_ms * MS
     return [answer.later(lambda at: -(-at // period) * period) for answer in answers]
@@ -131,6 +141,7 @@ PLANTS: dict[str, tuple[str, Callable[[], list[Answer]]]] = {
     "bundles": ("bundling", lambda: bundled(served())),
     "client reads late": ("client-late", lambda: read_late(served(), has_stamps=True)),
     "cap": ("client-cap", lambda: capped(served())),
+    "refusals": ("retries", lambda: refused(served())),
     "connect": ("connect", lambda: connecting(served())),
 }
 
