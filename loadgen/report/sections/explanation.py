@@ -33,6 +33,7 @@ AFTER = {
 }
 # What a queue is for, by the cause that says it.
 QUEUES = {"queue-slots": "slots", "kv": "KV cache", "queue-prefill": "prompts"}
+SAME = "Neither the mean TTFT nor the mean time after it differs by a millisecond."
 MOST_PARTS = 2  # that are named of a change
 LEAST_MS = 0.05  # that a part must be to be shown
 KINDS = {"estimate": "estimated", "server": "by the server", "at most": "at most"}
@@ -149,7 +150,7 @@ def _steps_text(explain: Explanation) -> str:
 
 def difference(before: Explanation, after: Explanation) -> Iterator[Block]:
     """Write what differs between two runs: the parts, and the causes of each."""
-    yield Items((line(changed(before, after)),))
+    yield Items((line(changed(before, after) or SAME),))
     shown = [name for name in PARTS if name in {*_shown(before), *_shown(after)}]
     rows = []
     for name, band in after.bands.items():
