@@ -65,6 +65,21 @@ def test_preemptions_are_a_full_cache() -> None:
     assert cause.evidence == "7 preemptions, KV cache up to 97% full"
 
 
+def test_a_preemption_alone_makes_no_queue_one_for_the_cache() -> None:
+    names = NAMES | {"preemptions": "vllm:num_preemptions_total"}
+    metrics = telemetry(names, running=[3, 3, 3], waiting=[2, 4, 3], preemptions=[0, 1, 1])
+    assert first(metrics, max_num_seqs=3).name == "queue-slots"
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_a_server_did_not_say_is_no_evidence() -> None:
+    names = NAMES | {"preemptions": "vllm:num_preemptions_total"}
+    metrics = telemetry(names, running=[3, 3, 3], waiting=[2, 4, 3], preemptions=[0, 7, 7])
+    assert first(metrics, max_num_seqs=3).evidence == "7 preemptions"
+    silent = telemetry(running=[3.0, float("nan"), float("nan")], waiting=[0, 4, 5])
+    assert "streams at once" in first(silent, max_num_seqs=3).evidence
+
+
 @pytest.mark.parametrize(
     ("metric", "slots"),
     [
