@@ -120,7 +120,8 @@ def explain(
 
 def _token_ms(requests: RequestColumns) -> float:
     """The time of a token where the server is least disturbed, ms."""
-    later = np.maximum(requests.tokens - 1, 1)
+    first = requests.event_tokens[requests.begin[:-1]] if requests.has_events else 1.0
+    later = np.maximum(requests.tokens - first, 1)
     times_ms = ((requests.last - requests.first) * MS / later)[requests.last > requests.first]
     return float(np.percentile(times_ms, 10)) if len(times_ms) else 0.0
 

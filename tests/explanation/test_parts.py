@@ -184,3 +184,12 @@ def test_requests_that_all_wait_long_by_the_word_of_the_server_do_wait() -> None
     explanation = explain(planted, None)
     assert explanation is not None
     assert explanation.causes[0].name == "queue-slots"
+
+
+def test_tokens_of_the_first_event_do_not_make_the_model_faster() -> None:
+    answers = served(answers=(16, 48), stream_us=0, prompt_us=0)
+    planted = [replace(answer, tokens=answer.tokens[3::4], together=4) for answer in answers]
+    explanation = explain(records(planted), None)
+    assert explanation is not None
+    assert explanation.mean_ms["prompt"] == pytest.approx(10, rel=0.05)
+    assert explanation.unexplained < 0.05
