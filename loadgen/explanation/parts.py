@@ -22,6 +22,7 @@ FIRST = 0.01  # share of the requests that are faster than what every request ha
 SLOPES = 121
 MOST_POINTS = 5000
 MOST_WRONG = 0.05  # share of the requests of which a server may say more than there was
+LEAST_PROMPT = 0.05  # of the time of a token, that prompts take
 ROUNDING_NS = 1_000_000  # to which a server may round its times
 BY_SERVER = ("outside", "queue", "prompt")  # outside: what remains of the time from sent
 MOST_SAID = 0.5  # share of the requests, from which a part is by the server
@@ -123,16 +124,23 @@ class Parts(Struct, frozen=True):
         )
         return cls(np.stack(rows), line.tells_prompt)
 
-    def with_server_times(self, requests: RequestColumns) -> "Parts":
+    def with_server_times(self, requests: RequestColumns, token_ms: float) -> "Parts":
         """Take the server's word for its queue and its prompt, of the requests of which it says
         both; what remains of the time from sent was outside.
 
         Where it says more than there was, it is not believed; in no request, if that is so in more
-        than MOST_WRONG of them.
+        than MOST_WRONG of them. Nor where prompts took no time beside a token: its times are in
+        another unit.
+
+        Args:
+            requests: The requests.
+            token_ms: The time of a token where the server is least disturbed.
         """
         said = (requests.queue >= 0) & (requests.prefill >= 0)
         more = self._says_more(requests)
         if not said.any() or more.sum() > MOST_WRONG * said.sum():
+            return self
+        if np.median(requests.prefill[said]) * MS < LEAST_PROMPT * token_ms:
             return self
         said &= ~more
         ns = self.ns.copy()

@@ -193,3 +193,14 @@ def test_tokens_of_the_first_event_do_not_make_the_model_faster() -> None:
     assert explanation is not None
     assert explanation.mean_ms["prompt"] == pytest.approx(10, rel=0.05)
     assert explanation.unexplained < 0.05
+
+
+def test_times_of_the_server_in_another_unit_are_not_believed() -> None:
+    planted = [
+        said(record, by="vllm", queue=MS // 1000, prefill=12 * MS // 1000)
+        for record in records(served(max_num_seqs=3))
+    ]
+    explanation = explain(planted, None)
+    assert explanation is not None
+    assert explanation.causes[0].name == "queue-slots"
+    assert explanation.part_kinds["queue"] == "estimate"
