@@ -147,7 +147,7 @@ class Diagnosis(Struct, frozen=True):
         costs = {
             "client-cap": mean["cap"],
             "retries": mean["retries"],
-            "client-late": mean["client"] + stalls["client-late"],
+            "client-late": mean["client"] + mean["read_late"] + stalls["client-late"],
             "connect": mean["connect"],
             self._front(): mean["outside"] - USUAL_OUTSIDE_MS - self._first_bundle_ms(),
             "prefill-own": mean["prompt"] - OWN_STEP * self.step_ms,
@@ -179,6 +179,7 @@ class Diagnosis(Struct, frozen=True):
             "cap": "client-cap",
             "retries": "retries",
             "client": "client-late",
+            "read_late": "client-late",
             "connect": "connect",
             "outside": self._front(),
             "queue": queue,
@@ -302,6 +303,8 @@ class Diagnosis(Struct, frozen=True):
             "prefill-own": "prompt",
         }.get(name, "outside")
         values = self.parts.of(part) * MS
+        if name == "client-late":
+            values = values + self.parts.of("read_late") * MS
         p50, p99 = (latency(float(ms)) for ms in np.percentile(values, [50, 99]))
         return f"{p50} at the median of the requests, {p99} at p99{self._of_opening(name)}"
 

@@ -75,7 +75,7 @@ def explain(
     if slope_ms is not None:
         line = line.with_slope(slope_ms, requests.prompt.astype(float), requests.ttft_ms)
     parts = Parts.by_stamps(requests, line, costs.base_ms if costs else token_ms)
-    parts = parts.with_server_times(requests, token_ms)
+    parts = parts.with_server_times(requests, token_ms).without_late_reads(requests)
     if gaps is not None and arrivals is not None:
         parts = parts.without_stalls(gaps, requests, arrivals)
     is_budget_small = no_steps == CHUNKS and steps is not None and steps.are_alike(token_ms)

@@ -5,7 +5,7 @@ of the prompt.
 import numpy as np
 from msgspec import Struct
 
-from loadgen.explanation.gaps import Gaps, Stall
+from loadgen.explanation.gaps import READ_LATE, Gaps, Stall
 from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.steps import Arrivals
 from loadgen.report.result.explanation import PartKind
@@ -13,7 +13,7 @@ from loadgen.util.arrays import Bools, Floats, Int64s
 
 NAMES = (
     *("cap", "retries", "connect", "client"),
-    *("outside", "queue", "prompt", "engine_stall", "path_stall"),
+    *("outside", "queue", "prompt", "engine_stall", "path_stall", "read_late"),
 )
 EXACT = NAMES[:4]  # the others split the time from sent, which is exact as a whole
 BANDS = {"p10": (0, 20), "p50": (40, 60), "p90": (85, 95), "p99": (98, 100)}
@@ -22,6 +22,7 @@ FIRST = 0.01  # share of the requests that are faster than what every request ha
 SLOPES = 121
 MOST_POINTS = 5000
 MOST_WRONG = 0.05  # share of the requests of which a server may say more than there was
+LEAST_LATE_NS = 5_000_000  # by which a first token was read late
 LEAST_PROMPT = 0.05  # of the time of a token, that prompts take
 ROUNDING_NS = 1_000_000  # to which a server may round its times
 BY_SERVER = ("outside", "queue", "prompt")  # outside: what remains of the time from sent
@@ -121,6 +122,7 @@ class Parts(Struct, frozen=True):
             prompt,
             nothing,
             nothing,
+            nothing,
         )
         return cls(np.stack(rows), line.tells_prompt)
 
@@ -165,6 +167,20 @@ class Parts(Struct, frozen=True):
         excess = requests.queue + requests.prefill - (requests.first - requests.sent)
         more: Bools = said & (excess > ROUNDING_NS)
         return more
+
+    def without_late_reads(self, requests: RequestColumns) -> "Parts":
+        """Take the time by which first tokens may have come before they were read out of the part
+        that has it: what is not the engine's own word, if that time is most of it.
+        """
+        if not requests.has_events:
+            return self
+        late = requests.first - requests.earliest[requests.begin[:-1]]
+        ns = self.ns.copy()
+        row = ns[NAMES.index("outside" if self.said_by_server > MOST_SAID else "queue")]
+        is_late = (late >= np.maximum(READ_LATE * row, LEAST_LATE_NS)) & (requests.lost == 0)
+        ns[NAMES.index("read_late")] = taken = np.where(is_late, np.minimum(late, row), 0)
+        row -= taken
+        return Parts(ns, self.tells_prompt, self.said_by_server)
 
     def without_stalls(self, gaps: Gaps, requests: RequestColumns, arrivals: Arrivals) -> "Parts":
         """Take the stalls of the engine and of the way out of the parts in which they lie, unless

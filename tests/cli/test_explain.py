@@ -99,7 +99,7 @@ def test_a_result_with_other_parts_is_refused(
     with contextlib.suppress(SystemExit):
         dispatch(["report", "--json", path])
     saved = orjson.loads(capsys.readouterr().out)
-    saved["loadgen"]["explain"]["bands"]["p50"]["parts_ms"] = {}
+    saved["loadgen"]["explain"]["part_kinds"] = {}
     result = tmp_path / "result.json"
     result.write_bytes(orjson.dumps(saved))
     assert dispatch(["explain", str(result)]) == exit_codes.BAD_INPUT

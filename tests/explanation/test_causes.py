@@ -178,6 +178,16 @@ def test_without_stamps_of_the_kernel_a_late_client_looks_like_the_way_to_the_se
     assert [cause.name for cause in explanation.causes] == ["path-stall"]
 
 
+@pytest.mark.parametrize("answers", [(1, 1), (2, 6), (24, 64)])
+def test_first_tokens_that_a_late_client_reads_waited_in_no_queue(answers: tuple[int, int]) -> None:
+    explanation = explained(read_late(served(answers=answers), has_stamps=True))
+    names = [cause.name for cause in explanation.causes]
+    assert names[0] == "client-late"
+    assert "queue-prefill" not in names
+    assert explanation.mean_ms["read_late"] > 15
+    assert explanation.part_kinds["read_late"] == "estimate"
+
+
 def test_lost_packets_are_no_fault_of_the_client() -> None:
     answers = [replace(answer, reordered=1) for answer in read_late(served(), has_stamps=True)]
     assert "client-late" not in {cause.name for cause in explained(answers).causes}

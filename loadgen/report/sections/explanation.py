@@ -18,6 +18,7 @@ PARTS = {
     "queue": "queue",
     "engine_stall": "engine stalled",
     "prompt": "prompt",
+    "read_late": "read late",
 }
 AFTER = {
     "model": "the model's own speed",
@@ -90,7 +91,7 @@ def _bands(explain: Explanation) -> Table:
         (
             name,
             str(band.requests),
-            *map(in_table, (band.total_ms, *(band.parts_ms[part] for part in shown))),
+            *map(in_table, (band.total_ms, *(band.parts_ms.get(part, 0.0) for part in shown))),
         )
         for name, band in explain.bands.items()
     ]
@@ -155,7 +156,8 @@ def difference(before: Explanation, after: Explanation) -> Iterator[Block]:
     rows = []
     for name, band in after.bands.items():
         parts = before.bands[name].parts_ms
-        changes = [band.parts_ms[part] - parts[part] for part in shown]
+        # A result of an earlier version lacks some.
+        changes = [band.parts_ms.get(part, 0.0) - parts.get(part, 0.0) for part in shown]
         rows.append((name, *(f"{ms:+.1f}" for ms in (sum(changes), *changes))))
     yield Table.of(
         ("TTFT change (ms)", "sum", *(PARTS[name] for name in shown)),
