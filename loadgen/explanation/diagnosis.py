@@ -28,7 +28,10 @@ OWN_SHARE = 0.5  # of what prompts of others cost, from which the own prompt is 
 USUAL_OUTSIDE_MS = 2.0
 STEP_WAIT, OWN_STEP = 0.6, 1.6  # steps that a request waits, and has with its prompt, in any case
 FIRST_SHARE = 0.4  # of the mean time to the first token, that a cause of it costs
-BEFORE_FIRST = ("front", "front-path", "front-server", "network", "queue-slots", "queue-prefill")
+BEFORE_FIRST = (
+    *("front", "front-path", "front-server", "front-or-prompt", "network"),
+    *("queue-slots", "queue-prefill"),
+)
 OF_STALLS = {
     Stall.CLIENT: "client-late",
     Stall.PATH: "path-stall",
@@ -51,6 +54,8 @@ class Diagnosis(Struct, frozen=True):
         token_ms: The time of a token where the server is least disturbed.
         is_budget_small: Whether prompts take several steps that are hardly longer for it: their own
             time is a wait for room, too.
+        closed_loop: Whether requests were due when others had ended, so that they would have come
+            sooner after a change: no replay says what it would bring.
     """
 
     requests: RequestColumns
@@ -61,6 +66,7 @@ class Diagnosis(Struct, frozen=True):
     words: ServerWords
     token_ms: float
     is_budget_small: bool = False
+    closed_loop: bool = False
 
     @property
     def step_ms(self) -> float:
@@ -127,7 +133,9 @@ class Diagnosis(Struct, frozen=True):
         return least_ms
 
     def _predicted(self, name: str) -> PredictedChange | None:
-        if self.costs is None or not self.costs.knows_base or self.arrivals is None:
+        if self.closed_loop or self.arrivals is None:
+            return None
+        if self.costs is None or not self.costs.knows_base:
             return None
         outside_ms = float(np.percentile(self.parts.of("outside"), 50)) * MS
         return prediction(name, Replay(self.requests, self.arrivals, self.costs, outside_ms))
@@ -138,7 +146,8 @@ class Diagnosis(Struct, frozen=True):
         batch_ms, prompts_ms = self._of_gaps()
         costs = {
             "client-cap": mean["cap"],
-            "client-late": mean["client"] + stalls["client-late"],
+            "retries": mean["retries"],
+            "client-late": mean["client"] + mean["read_late"] + stalls["client-late"],
             "connect": mean["connect"],
             self._front(): mean["outside"] - USUAL_OUTSIDE_MS - self._first_bundle_ms(),
             "prefill-own": mean["prompt"] - OWN_STEP * self.step_ms,
@@ -168,7 +177,9 @@ class Diagnosis(Struct, frozen=True):
             return found
         causes = {
             "cap": "client-cap",
+            "retries": "retries",
             "client": "client-late",
+            "read_late": "client-late",
             "connect": "connect",
             "outside": self._front(),
             "queue": queue,
@@ -229,12 +240,14 @@ class Diagnosis(Struct, frozen=True):
         return sums[0] / len(self.requests), sums[1] / len(self.requests)
 
     def _front(self) -> str:
-        """On which side of the server's own TTFT the part outside of the engine is, and whether one
-        round trip is most of it.
+        """On which side of the server's own TTFT the part outside of the engine is, whether one
+        round trip is most of it, and whether it is told from the prompt.
         """
         outside_ms = self.parts.mean_ms()["outside"]
         if float(self.requests.round_trip.mean()) * MS > ROUND_TRIP * outside_ms:
             return "network"
+        if not self.parts.tells_prompt:
+            return "front-or-prompt"
         if self.words.ttft_ms is None:
             return "front"
         path_ms = float(self.requests.ttft_ms.mean()) - self.words.ttft_ms
@@ -284,11 +297,14 @@ class Diagnosis(Struct, frozen=True):
             return f"{self.arrivals.tokens_together:.1f} tokens at a time, {where}"
         part = {
             "client-cap": "cap",
+            "retries": "retries",
             "client-late": "client",
             "connect": "connect",
             "prefill-own": "prompt",
         }.get(name, "outside")
         values = self.parts.of(part) * MS
+        if name == "client-late":
+            values = values + self.parts.of("read_late") * MS
         p50, p99 = (latency(float(ms)) for ms in np.percentile(values, [50, 99]))
         return f"{p50} at the median of the requests, {p99} at p99{self._of_opening(name)}"
 

@@ -24,15 +24,19 @@ from loadgen.report.result.explanation import (
 LEAST_REQUESTS = 50
 MOST_UNEXPLAINED = 0.1
 SAMPLE = 200
+SHORT = 0.2  # of the fastest TTFTs, that prompts are at most to be told from what is outside
 BASE_UNKNOWN = "the standard error of the base step is above 1.2 %"
 
 
-def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanation | None:
+def explain(
+    records: Iterable[Record], telemetry: Telemetry | None, *, closed_loop: bool = False
+) -> Explanation | None:
     """Explain a run; None where no request has tokens that have times.
 
     Args:
         records: Its records.
         telemetry: The metrics of its servers.
+        closed_loop: Whether requests were due when others had ended.
 
     Raises:
         BadInput: A record cannot be read.
@@ -67,15 +71,24 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
             gaps = Gaps.of(requests, arrivals, steps, None, token_ms, line.slope_ms)
         elif costs is not None and not costs.knows_base:
             no_steps = BASE_UNKNOWN
-    if costs is not None and costs.knows_prompt:
-        line = line.with_slope(costs.prompt_ms, requests.prompt.astype(float), requests.ttft_ms)
+    slope_ms = _prompt_slope_ms(requests, line, costs, words, token_ms)
+    if slope_ms is not None:
+        line = line.with_slope(slope_ms, requests.prompt.astype(float), requests.ttft_ms)
     parts = Parts.by_stamps(requests, line, costs.base_ms if costs else token_ms)
-    parts = parts.with_server_times(requests)
+    parts = parts.with_server_times(requests, token_ms).without_late_reads(requests)
     if gaps is not None and arrivals is not None:
         parts = parts.without_stalls(gaps, requests, arrivals)
     is_budget_small = no_steps == CHUNKS and steps is not None and steps.are_alike(token_ms)
     diagnosis = Diagnosis(
-        requests, arrivals, gaps, parts, costs, words, token_ms, is_budget_small=is_budget_small
+        requests,
+        arrivals,
+        gaps,
+        parts,
+        costs,
+        words,
+        token_ms,
+        is_budget_small=is_budget_small,
+        closed_loop=closed_loop,
     )
     after = dict(diagnosis.after_first_ms())
     e2el_ms = float(requests.e2el_ms.mean())
@@ -107,9 +120,32 @@ def explain(records: Iterable[Record], telemetry: Telemetry | None) -> Explanati
 
 def _token_ms(requests: RequestColumns) -> float:
     """The time of a token where the server is least disturbed, ms."""
-    later = np.maximum(requests.tokens - 1, 1)
+    first = requests.event_tokens[requests.begin[:-1]] if requests.has_events else 1.0
+    later = np.maximum(requests.tokens - first, 1)
     times_ms = ((requests.last - requests.first) * MS / later)[requests.last > requests.first]
     return float(np.percentile(times_ms, 10)) if len(times_ms) else 0.0
+
+
+def _prompt_slope_ms(
+    requests: RequestColumns,
+    line: Line,
+    costs: StepCosts | None,
+    words: ServerWords,
+    token_ms: float,
+) -> float | None:
+    """What a prompt token takes, by the steps; or, where the fastest TTFTs do not tell it, by the
+    server's own mean. None: neither tells it better.
+    """
+    tokens = float(requests.prompt.mean())
+    if costs is not None:
+        is_short = costs.most_prompt_ms(tokens) <= SHORT * line.start_ms
+        if costs.knows_prompt or (is_short and not line.tells_prompt):
+            return max(0.0, costs.prompt_ms)
+    prefill_ms = words.prefill_ms
+    if line.tells_prompt or prefill_ms is None or not tokens:
+        return None
+    is_possible = 0 <= prefill_ms <= float(requests.ttft_ms.mean())
+    return max(0.0, prefill_ms - token_ms) / tokens if is_possible else None
 
 
 def _why_not(requests: RequestColumns, unexplained: float) -> str | None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from loadgen.explanation.gaps import Gaps, Stall
-from loadgen.explanation.request_columns import RequestColumns
+from loadgen.explanation.request_columns import MS, RequestColumns
 from loadgen.explanation.server_words import ServerWords
 from loadgen.explanation.steps import Arrivals
 from loadgen.util.arrays import Floats
@@ -12,7 +12,7 @@ FULL = 0.9  # running requests, weighted by those that wait, as a share of their
 KV_FULL = 0.8
 PLATEAU = 0.75  # share of the waits during which the number of streams is at its maximum
 MOMENTS = 8  # of each wait that are looked at
-STARVED = 0.02  # of the requests, and at least 3
+STARVED = 0.02  # preemptions, as a share of the requests, and at least 3
 
 
 def queue_kind(
@@ -23,29 +23,29 @@ def queue_kind(
     Returns:
         The name of the cause, and its evidence.
     """
-    if words.preemptions > 0 or _is_kv_full(words):
-        full = (
-            f", KV cache up to {np.nanmax(words.kv_usage):.0%} full" if len(words.kv_usage) else ""
-        )
+    many = max(3, STARVED * len(requests))
+    if words.preemptions >= many or _is_kv_full(words):
+        usage = words.kv_usage[np.isfinite(words.kv_usage)]
+        full = f", KV cache up to {usage.max():.0%} full" if len(usage) else ""
         return "kv", f"{words.preemptions:.0f} preemptions{full}"
     if words.tells_queue:
-        running, waiting = words.running, words.waiting
-        most = float(np.nanmax(running))
-        share = float(np.nansum(waiting * running) / np.nansum(waiting)) / most if most else 0.0
-        if share > FULL and np.nanmax(waiting) >= 2:
+        is_told = words.is_told
+        running, waiting = words.running[is_told], words.waiting[is_told]
+        most = float(running.max())
+        share = float((waiting * running).sum() / waiting.sum()) / most if most else 0.0
+        if share > FULL and waiting.max() >= 2:
             evidence = (
                 f"{share * most:.1f} of at most {most:.0f} requests ran while up to "
-                f"{np.nanmax(waiting):.0f} waited"
+                f"{waiting.max():.0f} waited"
             )
             return "queue-slots", evidence
         busy = running[waiting > 0]
         evidence = (
-            f"{np.nanmin(busy):.0f} to {most:.0f} requests ran while up to "
-            f"{np.nanmax(waiting):.0f} waited"
+            f"{busy.min():.0f} to {most:.0f} requests ran while up to {waiting.max():.0f} waited"
         )
         return "queue-prefill", evidence
     starved = 0 if gaps is None else gaps.count(Stall.STARVED)
-    if starved >= max(3, STARVED * len(requests)):
+    if starved >= many:
         return "kv", f"{starved} times a stream stood still alone and did not catch up"
     if arrivals is None:
         return "queue-prefill", "the times of tokens are not known"
@@ -60,7 +60,8 @@ def _is_kv_full(words: ServerWords) -> bool:
 def _by_streams(requests: RequestColumns, arrivals: Arrivals) -> tuple[str, str]:
     """Tell by the streams that decode while somebody waits."""
     ttft_ms = requests.ttft_ms
-    fast_ms = float(np.percentile(ttft_ms, 10))
+    said_ms = np.clip(requests.queue * MS, 0.0, ttft_ms)
+    fast_ms = float(np.percentile(ttft_ms - said_ms, 10))
     slow = ttft_ms > 1.6 * fast_ms + 10
     if not slow.any():
         return "queue-prefill", "nobody waited long"
@@ -72,7 +73,8 @@ def _by_streams(requests: RequestColumns, arrivals: Arrivals) -> tuple[str, str]
     most = arrivals.most_streams
     top = float(np.percentile(streams, 95))
     full = float((streams >= top - 1).mean())
-    if full > PLATEAU and most <= top + 1:
+    # Answers of one token are no streams.
+    if top >= 1 and full > PLATEAU and most <= top + 1:
         evidence = (
             f"{top:.0f} streams at once in {full:.0%} of the waits, and never more than {most}"
         )

@@ -88,6 +88,10 @@ class RequestColumns(Struct, frozen=True):
         rows.sort()
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(_Row._fields)).T
         columns = dict(zip(_Row._fields, table, strict=True))
+        begun = columns.pop("begun")
+        if (is_begun := begun >= 0).any():
+            # What all of them take is no queue.
+            columns["queue"] = np.where(is_begun, begun - begun[is_begun].min(), columns["queue"])
         kept = [events[row.number] for row in rows] if events else []
         lengths = np.array([len(stream.tokens) for stream in kept], dtype=np.int64)
         if not kept:
@@ -158,6 +162,7 @@ class _Row(NamedTuple):
     tcp: int
     tls: int
     turn: int
+    begun: int  # from sent until its prompt was begun, where the server says no queue; -1: unknown
 
     @classmethod
     def of(cls, record: Record) -> "_Row":
@@ -167,10 +172,11 @@ class _Row(NamedTuple):
         opening = record.connect_parts or {}
         cached = max(record.cached_tokens, 0)
         queue, prefill = (_said(times, name) for name in ("queue", "prefill"))
+        begun = -1
         dns, tcp, tls = (opening.get(name, 0) for name in ("dns", "tcp", "tls"))
         if queue < 0 <= prefill and times["by"] == HEADS_AT_PROMPT:
             # Its headers leave a little after the prompt was begun.
-            queue = max(0, min(record.first_byte, record.first_token - prefill) - record.sent)
+            begun = max(0, min(record.first_byte, record.first_token - prefill) - record.sent)
         return cls(
             record.index,
             record.due,
@@ -192,6 +198,7 @@ class _Row(NamedTuple):
             tcp,
             tls,
             record.turn,
+            begun,
         )
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from loadgen.metrics.server.series import TICK
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.util.arrays import Floats
+from loadgen.util.arrays import Bools, Floats
 
 
 class ServerWords(Struct, frozen=True):
@@ -67,7 +67,13 @@ class ServerWords(Struct, frozen=True):
     @property
     def tells_queue(self) -> bool:
         """Whether it said how many requests run and wait, and some did wait."""
-        return bool(np.isfinite(self.running).any() and (self.waiting > 0).sum() >= 2)
+        return int((self.waiting[self.is_told] > 0).sum()) >= 2
+
+    @property
+    def is_told(self) -> Bools:
+        """When it said both how many requests run, and how many wait."""
+        is_told: Bools = np.isfinite(self.running) & np.isfinite(self.waiting)
+        return is_told
 
     @property
     def knobs(self) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ MAX_TOGETHER = 1.5  # mean tokens of an arrival
 MAX_STALLS = 0.02  # stalls of the way for each step
 # Greatest standard errors, as shares: two and a half of them are 3, 10 and 20 %.
 BASE_ERROR, PROMPT_ERROR, STREAM_ERROR = 0.012, 0.04, 0.08
+SURE = 2.5  # standard errors by which a cost is off at most
 CHUNKED = 2.0  # times as long as its step that a prompt may take
 LEAST_SPREAD = 64  # prompt tokens, between which the lengths of prompts must lie to show that
 LONG_BEFORE = 0.5  # share of the steps before those in which a prompt ends
@@ -63,6 +64,10 @@ class StepCosts(Struct, frozen=True):
     def knows_prompt(self) -> bool:
         """Whether the cost of a prompt token is known well enough to be shown."""
         return self.prompt_error_ms <= PROMPT_ERROR * self.prompt_ms
+
+    def most_prompt_ms(self, tokens: float) -> float:
+        """Return what so many prompt tokens take at most; NaN: that is not known."""
+        return (max(0.0, self.prompt_ms) + SURE * self.prompt_error_ms) * tokens
 
     @property
     def knows_stream(self) -> bool:

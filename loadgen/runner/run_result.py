@@ -111,7 +111,7 @@ def conclude(
     data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measurement.trailer)
     explained = None
     with contextlib.suppress(BadInput):  # a record that cannot be read costs no result
-        explained = explain(records, measurement.trailer.telemetry)
+        explained = explain(records, measurement.trailer.telemetry, closed_loop=data.closed_loop)
     return Result.of(data, checks.examine(data), snapshot=snapshot, explain=explained)
 
 

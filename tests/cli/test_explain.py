@@ -2,6 +2,7 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -19,15 +20,17 @@ from tests.helpers.planted_records import START_NS, records, served
 from tests.helpers.run_facts import heading, shard
 
 
-def recorded(path: Path, planted: list[Record], scheduled: int | None = None) -> str:
+def recorded(
+    path: Path, planted: list[Record], scheduled: int | None = None, **settings: Any
+) -> str:
     """Write the records of a run; where more requests were scheduled, without their last line."""
     count = scheduled or len(planted)
-    settings = RunSettings(request_rate=8.0, num_prompts=count).checked()
-    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-    recorder = Recorder.from_settings(settings, START_NS, len(planted))
+    run = RunSettings(request_rate=8.0, num_prompts=count, **settings).checked()
+    schedule = Schedule.from_settings(run, seed_of(run, "arrivals"))
+    recorder = Recorder.from_settings(run, START_NS, len(planted))
     with RecordWriter.optional(path) as writer:
         assert writer is not None
-        writer.begin(heading(settings, schedule), START_NS, count, [])
+        writer.begin(heading(run, schedule), START_NS, count, [])
         for record in planted:
             recorder.add(record)
             writer.write(record)
@@ -69,6 +72,38 @@ def test_two_runs_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[s
     one = recorded(tmp_path / "one.jsonl", records(served()))
     other = recorded(tmp_path / "other.jsonl", records(served(outside_ms=103.0)))
     assert said(capsys, one, other).splitlines()[0] == "- mean TTFT +100 ms: +100 outside"
+
+
+def test_two_runs_that_do_not_differ_are_said_to_be_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recorded(tmp_path / "one.jsonl", records(served()))
+    assert said(capsys, path, path).startswith("- Neither the mean TTFT nor the mean time after it")
+
+
+def test_another_workload_is_no_change_of_the_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = recorded(tmp_path / "one.jsonl", records(served()))
+    other = recorded(tmp_path / "other.jsonl", records(served()), max_concurrency=16)
+    assert dispatch(["explain", one, other]) == exit_codes.DONE
+    assert capsys.readouterr().err == (
+        "loadgen: the workloads differ, too: --max-concurrency none and 16\n"
+    )
+
+
+def test_a_result_with_other_parts_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recorded(tmp_path / "run.jsonl", records(served()))
+    with contextlib.suppress(SystemExit):
+        dispatch(["report", "--json", path])
+    saved = orjson.loads(capsys.readouterr().out)
+    saved["loadgen"]["explain"]["part_kinds"] = {}
+    result = tmp_path / "result.json"
+    result.write_bytes(orjson.dumps(saved))
+    assert dispatch(["explain", str(result)]) == exit_codes.BAD_INPUT
+    assert "is not a whole loadgen result" in capsys.readouterr().err
 
 
 def test_a_run_whose_answers_came_in_one_piece_is_refused(

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -83,11 +84,30 @@ def connecting(answers: list[Answer], ms: int = 120) -> list[Answer]:
     ]
 
 
+def refused(answers: list[Answer], ms: int = 700) -> list[Answer]:
+    """Have every third request refused at first."""
+    return [
+        replace(answer.later(lambda at: at + ms * MS), sent=answer.sent + ms * MS, retried=ms * MS)
+        if index % 3 == 0
+        else answer
+        for index, answer in enumerate(answers)
+    ]
+
+
 def bundled(answers: list[Answer], period_ms: int = 100) -> list[Answer]:
     period = period_ms * MS
     return [answer.later(lambda at: -(-at // period) * period) for answer in answers]
 
 
+# Requests alone, so that no step of others shows what a prompt takes.
+ONE_LENGTH: dict[str, Any] = {
+    "prompts": (1000, 1000),
+    "answers": (4, 12),
+    "prompt_us": 100,
+    "rate": 0.4,
+    "outside_ms": 1,
+    "seed": 2,
+}
 PLANTS: dict[str, tuple[str, Callable[[], list[Answer]]]] = {
     "slots": ("queue-slots", lambda: served(max_num_seqs=3)),
     "kv": ("kv", lambda: served(num_kv_tokens=1400, rate=10)),
@@ -114,12 +134,14 @@ PLANTS: dict[str, tuple[str, Callable[[], list[Answer]]]] = {
         lambda: served(stream_us=2000, base_ms=6, prompts=(16, 40), answers=(60, 120), rate=7),
     ),
     "outside": ("front", lambda: served(outside_ms=120)),
+    "prompts of one length": ("front-or-prompt", lambda: served(**ONE_LENGTH)),
     "pause": ("engine-pause", lambda: served(pause=pause)),
     "way": ("path-stall", lambda: [answer.later(held(2500, 300)) for answer in served()]),
     "one stream": ("stream-stall", lambda: frozen(served())),
     "bundles": ("bundling", lambda: bundled(served())),
     "client reads late": ("client-late", lambda: read_late(served(), has_stamps=True)),
     "cap": ("client-cap", lambda: capped(served())),
+    "refusals": ("retries", lambda: refused(served())),
     "connect": ("connect", lambda: connecting(served())),
 }
 
@@ -141,9 +163,29 @@ def test_nothing_is_named_where_nothing_was_planted(seed: int) -> None:
     assert explanation.answer.startswith("Nothing stands out: the time is the model's own speed (")
 
 
+def test_what_prompts_of_one_length_hide_is_known_as_a_limit_only() -> None:
+    assert explained(served(**ONE_LENGTH)).part_kinds["outside"] == "at most"
+    assert explained(served()).part_kinds["outside"] == "estimate"
+
+
+def test_answers_of_one_token_show_no_queue_for_slots() -> None:
+    answers = served(prompt_us=100, prompts=(500, 1500), answers=(1, 1), rate=6)
+    assert "queue-prefill" in [cause.name for cause in explained(answers).causes]
+
+
 def test_without_stamps_of_the_kernel_a_late_client_looks_like_the_way_to_the_server() -> None:
     explanation = explained(read_late(served(), has_stamps=False))
     assert [cause.name for cause in explanation.causes] == ["path-stall"]
+
+
+@pytest.mark.parametrize("answers", [(1, 1), (2, 6), (24, 64)])
+def test_first_tokens_that_a_late_client_reads_waited_in_no_queue(answers: tuple[int, int]) -> None:
+    explanation = explained(read_late(served(answers=answers), has_stamps=True))
+    names = [cause.name for cause in explanation.causes]
+    assert names[0] == "client-late"
+    assert "queue-prefill" not in names
+    assert explanation.mean_ms["read_late"] > 15
+    assert explanation.part_kinds["read_late"] == "estimate"
 
 
 def test_lost_packets_are_no_fault_of_the_client() -> None:

@@ -15,6 +15,7 @@ from loadgen.explanation.explainer import explain
 from loadgen.explanation.parts import NAMES, Line, Parts
 from loadgen.explanation.request_columns import RequestColumns
 from loadgen.metrics.records.json_lines import record_from_line
+from loadgen.report.result.explanation import Explanation
 from tests.helpers.planted_records import MS, START_NS, Answer, records, served
 
 TIMES = st.integers(0, 10**12)
@@ -129,18 +130,24 @@ def test_the_word_of_the_server_takes_the_place_of_an_estimate() -> None:
 
 
 def test_llamacpp_waits_until_it_sends_its_headers() -> None:
-    planted = [
-        said(
-            replace(answer, first_byte=answer.tokens[0] - 9 * MS).record(index),
-            by="llamacpp",
-            prefill=9 * MS,
-        )
-        for index, answer in enumerate(served())
-    ]
-    explanation = explain(planted, None)
-    assert explanation is not None
-    assert explanation.mean_ms["outside"] == pytest.approx(0, abs=1e-6)
-    assert explanation.part_kinds["queue"] == "server"
+    def waiting(answers: list[Answer]) -> Explanation:
+        planted = [
+            said(
+                replace(answer, first_byte=answer.tokens[0] - 9 * MS).record(index),
+                by="llamacpp",
+                prefill=9 * MS,
+            )
+            for index, answer in enumerate(answers)
+        ]
+        explanation = explain(planted, None)
+        assert explanation is not None
+        assert explanation.part_kinds["queue"] == "server"
+        return explanation
+
+    assert waiting(served(max_num_seqs=3)).causes[0].name == "queue-slots"
+    far = waiting(served(outside_ms=120, rate=3))
+    assert far.mean_ms["outside"] == pytest.approx(120, rel=0.1)
+    assert [cause.name for cause in far.causes] == ["front"]
 
 
 def test_a_server_that_says_more_than_there_was_is_not_believed() -> None:
@@ -151,3 +158,49 @@ def test_a_server_that_says_more_than_there_was_is_not_believed() -> None:
     assert explanation is not None
     assert explanation.contradicted == 60
     assert explanation.part_kinds["prompt"] == "estimate"
+
+
+def test_a_request_of_which_the_server_says_too_much_is_split_by_its_stamps() -> None:
+    planted = [
+        said(record, by="vllm", queue=0, prefill=9 * MS if index % 30 else 10**12)
+        for index, record in enumerate(records(served(count=150)))
+    ]
+    # Rounded to a ms, more than there was.
+    ttft = planted[1].first_token - planted[1].sent
+    planted[1] = said(planted[1], by="vllm", queue=0, prefill=ttft + MS // 2)
+    explanation = explain(planted, None)
+    assert explanation is not None
+    assert (explanation.contradicted, explanation.part_kinds["prompt"]) == (5, "server")
+    assert all(ms >= 0 for band in explanation.bands.values() for ms in band.parts_ms.values())
+    assert explanation.mean_ms["prompt"] < 20
+
+
+def test_requests_that_all_wait_long_by_the_word_of_the_server_do_wait() -> None:
+    planted = []
+    for index, answer in enumerate(served(max_num_seqs=3, rate=30)):
+        sent = answer.tokens[0] - 500 * MS
+        record = replace(answer, due=sent, sent=sent).record(index)
+        planted.append(said(record, by="vllm", queue=480 * MS, prefill=12 * MS))
+    explanation = explain(planted, None)
+    assert explanation is not None
+    assert explanation.causes[0].name == "queue-slots"
+
+
+def test_tokens_of_the_first_event_do_not_make_the_model_faster() -> None:
+    answers = served(answers=(16, 48), stream_us=0, prompt_us=0)
+    planted = [replace(answer, tokens=answer.tokens[3::4], together=4) for answer in answers]
+    explanation = explain(records(planted), None)
+    assert explanation is not None
+    assert explanation.mean_ms["prompt"] == pytest.approx(10, rel=0.05)
+    assert explanation.unexplained < 0.05
+
+
+def test_times_of_the_server_in_another_unit_are_not_believed() -> None:
+    planted = [
+        said(record, by="vllm", queue=MS // 1000, prefill=12 * MS // 1000)
+        for record in records(served(max_num_seqs=3))
+    ]
+    explanation = explain(planted, None)
+    assert explanation is not None
+    assert explanation.causes[0].name == "queue-slots"
+    assert explanation.part_kinds["queue"] == "estimate"

@@ -32,8 +32,8 @@ BIG_BATCHES: dict[str, Any] = {
 }
 
 
-def named(answers: list[Answer], name: str) -> NamedCause:
-    explanation = explain(records(answers), None)
+def named(answers: list[Answer], name: str, **how: bool) -> NamedCause:
+    explanation = explain(records(answers), None, **how)
     assert explanation is not None
     (cause,) = (cause for cause in explanation.causes if cause.name == name)
     return cause
@@ -109,6 +109,12 @@ def test_requests_that_wait_for_others_are_not_replayed() -> None:
         for answer in waiting
     ]
     assert named(later, "queue-slots").predicted is None
+
+
+def test_a_closed_loop_whose_requests_would_come_sooner_is_not_replayed() -> None:
+    answers = served(max_num_seqs=3)
+    assert named(answers, "queue-slots").predicted is not None
+    assert named(answers, "queue-slots", closed_loop=True).predicted is None
 
 
 def test_a_change_that_only_makes_requests_slower_is_bad() -> None:

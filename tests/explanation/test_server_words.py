@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from loadgen.explanation.explainer import explain
 from loadgen.explanation.server_words import ServerWords
-from loadgen.metrics.server.series import SourceSeries
+from loadgen.metrics.server.series import FIRST, LAST, SourceSeries
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.result.explanation import NamedCause
 from tests.helpers.planted_records import records, served
@@ -64,6 +65,21 @@ def test_preemptions_are_a_full_cache() -> None:
     assert cause.evidence == "7 preemptions, KV cache up to 97% full"
 
 
+def test_a_preemption_alone_makes_no_queue_one_for_the_cache() -> None:
+    names = NAMES | {"preemptions": "vllm:num_preemptions_total"}
+    metrics = telemetry(names, running=[3, 3, 3], waiting=[2, 4, 3], preemptions=[0, 1, 1])
+    assert first(metrics, max_num_seqs=3).name == "queue-slots"
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_a_server_did_not_say_is_no_evidence() -> None:
+    names = NAMES | {"preemptions": "vllm:num_preemptions_total"}
+    metrics = telemetry(names, running=[3, 3, 3], waiting=[2, 4, 3], preemptions=[0, 7, 7])
+    assert first(metrics, max_num_seqs=3).evidence == "7 preemptions"
+    silent = telemetry(running=[3.0, float("nan"), float("nan")], waiting=[0, 4, 5])
+    assert "streams at once" in first(silent, max_num_seqs=3).evidence
+
+
 @pytest.mark.parametrize(
     ("metric", "slots"),
     [
@@ -75,6 +91,22 @@ def test_preemptions_are_a_full_cache() -> None:
 def test_a_knob_is_spelled_as_the_engine_does(metric: str, slots: str) -> None:
     words = ServerWords.of(telemetry({"running": metric}, running=[1.0, 2.0]))
     assert slots in words.knobs["max_seqs"]
+
+
+@pytest.mark.parametrize(
+    ("prefill_s", "name"),
+    [(15.0, "prefill-own"), (-15.0, "front-or-prompt"), (1e9, "front-or-prompt")],
+)
+def test_the_mean_of_the_server_tells_prompts_of_one_length_from_the_way(
+    prefill_s: float, name: str
+) -> None:
+    """The server's word for 150 prompts, which is not believed where it is impossible."""
+    metrics = telemetry(prefill_sum=[0.0, prefill_s], prefill_count=[0.0, 150.0])
+    (source,) = metrics.sources
+    metrics = Telemetry(sources=(structs.replace(source, moments=[FIRST, LAST]),))
+    alone: dict[str, Any] = {"prompts": (1000, 1000), "answers": (4, 12), "prompt_us": 100}
+    cause = first(metrics, outside_ms=1, rate=0.4, seed=2, **alone)
+    assert cause.name == name
 
 
 def test_several_servers_say_nothing_of_one() -> None:

@@ -32,6 +32,7 @@ class Answer:
     tokens: tuple[int, ...]
     first_byte: int = 0
     connect: int = 0
+    retried: int = 0
     cap: int = 0
     earliest: tuple[tuple[int, int], ...] = ()
     together: int = 1
@@ -43,6 +44,7 @@ class Answer:
         record = Record(index, self.prompt, len(self.tokens) * self.together, START_NS + self.due)
         record.ready = record.due + self.cap
         record.connect_ns = self.connect
+        record.retried_ns = self.retried
         record.sent = record.written = START_NS + self.sent
         stamps = [START_NS + at for at in self.tokens]
         earliest = [(number, START_NS + at) for number, at in self.earliest]

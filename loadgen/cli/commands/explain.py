@@ -9,7 +9,10 @@ from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import Screen
 
+SHOWN = 3  # settings that differ
+
 if TYPE_CHECKING:
+    from loadgen.report.result import RunResult
     from loadgen.report.result.explanation import Explanation
 
 
@@ -20,19 +23,22 @@ def main(argv: list[str]) -> int:
     from loadgen.report import to_json
     from loadgen.report.result.fields import to_json_values
     from loadgen.report.sections import explanation
+    from loadgen.runner import run_result
 
-    explained = [_read(path) for path in (arguments.run, arguments.other) if path is not None]
+    paths = [path for path in (arguments.run, arguments.other) if path is not None]
+    results = [_read(path) for path in paths]
+    explained = [explain for _, explain in results]
     if arguments.json:
         for one in explained:
             sys.stdout.write(to_json(to_json_values(one)) + "\n")
         return exit_codes.DONE
-    if len(explained) == 1:
-        blocks = explanation.blocks(explained[0])
-    else:
-        blocks = explanation.difference(*explained)
-    sys.stdout.write(
-        terminal_writer.text(tuple(blocks), terminal_writer.width(Screen.of(sys.stdout)))
-    )
+    with run_result.whole(" or ".join(paths)):
+        if len(explained) == 1:
+            blocks = tuple(explanation.blocks(explained[0]))
+        else:
+            _say_what_else_differs(*(result for result, _ in results))
+            blocks = tuple(explanation.difference(*explained))
+    sys.stdout.write(terminal_writer.text(blocks, terminal_writer.width(Screen.of(sys.stdout))))
     return exit_codes.DONE
 
 
@@ -54,8 +60,18 @@ def _parser() -> OneLineParser:
     return parser
 
 
-def _read(path: str) -> "Explanation":
-    """Read the explanation of the one run in a file, and say which requests it lacks.
+def _say_what_else_differs(one: "RunResult", other: "RunResult") -> None:
+    from loadgen.analysis.compare.workload import workload, workload_differences
+
+    differences = [*map(str, workload_differences(workload(one), workload(other)))]
+    if differences:
+        further = len(differences) - SHOWN
+        more = f", {further} more" if further > 0 else ""
+        say(f"the workloads differ, too: {', '.join(differences[:SHOWN])}{more}")
+
+
+def _read(path: str) -> "tuple[RunResult, Explanation]":
+    """Read the one run in a file and its explanation, and say which requests it lacks.
 
     Raises:
         BadInput: It has none.
@@ -80,4 +96,4 @@ def _read(path: str) -> "Explanation":
     missing = [f"PARTIAL: {result.partial}"] if result.partial else []
     for reason in (*missing, *checks.reasons(result.checks, "A")):
         say(f"{path}: {reason}")
-    return result.explain
+    return result, result.explain

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 MOST_SLOWER = 1.25  # times as long as before, that requests may take for shorter gaps
-PartKind = Literal["exact", "server", "estimate"]
+PartKind = Literal["exact", "server", "estimate", "at most"]
 # The phases of a request until its first token, by the parts that are in them.
 PHASES = {
-    "client": ("cap", "retries", "client"),
+    "client": ("cap", "retries", "client", "read_late"),
     "path": ("connect", "outside", "path_stall"),
     "queue": ("queue", "engine_stall"),
     "prefill": ("prompt",),
@@ -127,7 +127,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     def phases(self) -> dict[str, float]:
         """Shares of the mean E2EL, 0 to 1: PHASES, and decode after them."""
         shares = {
-            phase: sum(self.mean_ms[part] for part in parts) / self.e2el_ms
+            phase: sum(self.mean_ms.get(part, 0.0) for part in parts) / self.e2el_ms
             for phase, parts in PHASES.items()
         }
         return shares | {"decode": 1 - sum(shares.values())}

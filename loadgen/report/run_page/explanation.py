@@ -12,7 +12,7 @@ from loadgen.report.sections.explanation import LEAST_MS
 
 # The title of each color, and its parts.
 GROUPS: dict[BarLook, tuple[str, ...]] = {
-    "loss": ("before it was sent", "cap", "retries", "connect", "client"),
+    "loss": ("loadgen, or not sent yet", "cap", "retries", "connect", "client", "read_late"),
     "base": ("outside the engine", "outside", "path_stall"),
     "first": ("queue", "queue", "engine_stall"),
     "gain": ("prompt", "prompt"),

@@ -18,6 +18,7 @@ PARTS = {
     "queue": "queue",
     "engine_stall": "engine stalled",
     "prompt": "prompt",
+    "read_late": "read late",
 }
 AFTER = {
     "model": "the model's own speed",
@@ -33,9 +34,10 @@ AFTER = {
 }
 # What a queue is for, by the cause that says it.
 QUEUES = {"queue-slots": "slots", "kv": "KV cache", "queue-prefill": "prompts"}
+SAME = "Neither the mean TTFT nor the mean time after it differs by a millisecond."
 MOST_PARTS = 2  # that are named of a change
 LEAST_MS = 0.05  # that a part must be to be shown
-KINDS = {"estimate": "estimated", "server": "by the server"}
+KINDS = {"estimate": "estimated", "server": "by the server", "at most": "at most"}
 
 
 def answer(explain: Explanation) -> Items:
@@ -89,7 +91,7 @@ def _bands(explain: Explanation) -> Table:
         (
             name,
             str(band.requests),
-            *map(in_table, (band.total_ms, *(band.parts_ms[part] for part in shown))),
+            *map(in_table, (band.total_ms, *(band.parts_ms.get(part, 0.0) for part in shown))),
         )
         for name, band in explain.bands.items()
     ]
@@ -149,12 +151,13 @@ def _steps_text(explain: Explanation) -> str:
 
 def difference(before: Explanation, after: Explanation) -> Iterator[Block]:
     """Write what differs between two runs: the parts, and the causes of each."""
-    yield Items((line(changed(before, after)),))
+    yield Items((line(changed(before, after) or SAME),))
     shown = [name for name in PARTS if name in {*_shown(before), *_shown(after)}]
     rows = []
     for name, band in after.bands.items():
         parts = before.bands[name].parts_ms
-        changes = [band.parts_ms[part] - parts[part] for part in shown]
+        # A result of an earlier version lacks some.
+        changes = [band.parts_ms.get(part, 0.0) - parts.get(part, 0.0) for part in shown]
         rows.append((name, *(f"{ms:+.1f}" for ms in (sum(changes), *changes))))
     yield Table.of(
         ("TTFT change (ms)", "sum", *(PARTS[name] for name in shown)),
