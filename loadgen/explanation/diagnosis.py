@@ -54,6 +54,7 @@ class Diagnosis(Struct, frozen=True):
         token_ms: The time of a token where the server is least disturbed.
         is_budget_small: Whether prompts take several steps that are hardly longer for it: their own
             time is a wait for room, too.
+        budget: The prompt tokens of each step, if each is full of them.
         closed_loop: Whether requests were due when others had ended, so that they would have come
             sooner after a change: no replay says what it would bring.
     """
@@ -66,6 +67,7 @@ class Diagnosis(Struct, frozen=True):
     words: ServerWords
     token_ms: float
     is_budget_small: bool = False
+    budget: float | None = None
     closed_loop: bool = False
 
     @property
@@ -85,7 +87,9 @@ class Diagnosis(Struct, frozen=True):
             is_explained: Whether nearly all of the time is in some part; else only what was counted
                 is named.
         """
-        queue, queue_evidence = queue_kind(self.requests, self.arrivals, self.gaps, self.words)
+        queue, queue_evidence = queue_kind(
+            self.requests, self.arrivals, self.gaps, self.words, self.budget
+        )
         costs_ms = self._costs_ms(queue)
         found = [
             (name, ms, "mean")

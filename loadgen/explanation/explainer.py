@@ -10,7 +10,7 @@ from loadgen.explanation.gaps import Gaps, Stall
 from loadgen.explanation.parts import Line, Parts
 from loadgen.explanation.request_columns import MAX_EVENTS, MS, RequestColumns
 from loadgen.explanation.server_words import ServerWords
-from loadgen.explanation.step_costs import CHUNKS, StepCosts, fit, refusal
+from loadgen.explanation.step_costs import CHUNKS, StepCosts, fit, prompt_budget, refusal
 from loadgen.explanation.steps import Arrivals, Steps
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.report.result.explanation import (
@@ -88,6 +88,7 @@ def explain(
         words,
         token_ms,
         is_budget_small=is_budget_small,
+        budget=prompt_budget(steps) if steps is not None else None,
         closed_loop=closed_loop,
     )
     after = dict(diagnosis.after_first_ms())

@@ -16,9 +16,17 @@ STARVED = 0.02  # preemptions, as a share of the requests, and at least 3
 
 
 def queue_kind(
-    requests: RequestColumns, arrivals: Arrivals | None, gaps: Gaps | None, words: ServerWords
+    requests: RequestColumns,
+    arrivals: Arrivals | None,
+    gaps: Gaps | None,
+    words: ServerWords,
+    budget: float | None = None,
 ) -> tuple[str, str]:
     """Tell why requests waited.
+
+    Args:
+        requests, arrivals, gaps, words: Of the run.
+        budget: The prompt tokens of each step, if each is full of them.
 
     Returns:
         The name of the cause, and its evidence.
@@ -44,6 +52,8 @@ def queue_kind(
             f"{busy.min():.0f} to {most:.0f} requests ran while up to {waiting.max():.0f} waited"
         )
         return "queue-prefill", evidence
+    if budget is not None:
+        return "queue-prefill", f"each step computed about {budget:.0f} tokens of prompts"
     starved = 0 if gaps is None else gaps.count(Stall.STARVED)
     if starved >= many:
         return "kv", f"{starved} times a stream stood still alone and did not catch up"

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 from loadgen.explanation.request_columns import RequestColumns
 from loadgen.explanation.steps import Steps
 from loadgen.stats.trimmed_fit import TrimmedFit
+from loadgen.util.arrays import Floats
 
 LEAST_STEPS = 40
 LEAST_OTHERS = 20  # steps with another number of streams than most, that tell what a stream costs
@@ -20,6 +21,10 @@ BASE_ERROR, PROMPT_ERROR, STREAM_ERROR = 0.012, 0.04, 0.08
 SURE = 2.5  # standard errors by which a cost is off at most
 CHUNKED = 2.0  # times as long as its step that a prompt may take
 LEAST_SPREAD = 64  # prompt tokens, between which the lengths of prompts must lie to show that
+WINDOW = 4  # prompts, over which the tokens of a step are averaged
+# Quartiles of that apart, as a share, where each step is full of prompts; and beside those of the
+# number of prompts.
+PACE, PACE_BESIDE = 0.1, 0.6
 LONG_BEFORE = 0.5  # share of the steps before those in which a prompt ends
 LEAST_SPREAD_MS, NOISE = 0.5, 0.1  # that a step may differ by, and as a share of its length
 CHUNKS = "prompts take several steps (chunks)"
@@ -137,9 +142,28 @@ def refusal(
     spread = float(np.ptp(np.percentile(requests.prompt, [5, 95])))
     slope_ms = max(CHUNKED * costs.prompt_ms, costs.prompt_ms + costs.base_ms / max(spread, 1.0))
     is_steep = spread >= LEAST_SPREAD and prompt_slope_ms > slope_ms
-    if is_steep or _share_long_before(steps, costs) > LONG_BEFORE:
+    if is_steep or _share_long_before(steps, costs) > LONG_BEFORE or prompt_budget(steps):
         return CHUNKS
     return None
+
+
+def prompt_budget(steps: Steps) -> float | None:
+    """The prompt tokens of each step, if each is full of them: prompts end at the pace of their
+    tokens. None: they end at another.
+    """
+    ends = np.flatnonzero(steps.prompt > 0)
+    if len(ends) < LEAST_STEPS:
+        return None
+    tokens = np.cumsum(steps.prompt)[ends]
+    taken = ends[WINDOW:] - ends[:-WINDOW]
+    a_step = (tokens[WINDOW:] - tokens[:-WINDOW]) / taken
+    is_even = _spread(a_step) < min(PACE, PACE_BESIDE * _spread(WINDOW / taken))
+    return float(np.median(a_step)) if is_even else None
+
+
+def _spread(values: Floats) -> float:
+    low, median, high = np.percentile(values, [25, 50, 75]).tolist()
+    return float((high - low) / median)
 
 
 def _share_long_before(steps: Steps, costs: StepCosts) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from loadgen.explanation.causes import CAUSES, KNOBS, advice
 from loadgen.explanation.explainer import explain
+from loadgen.explanation.step_costs import CHUNKS
 from loadgen.report.result.explanation import Explanation
 from tests.helpers.planted_records import MS, Answer, records, served
 
@@ -108,6 +109,15 @@ ONE_LENGTH: dict[str, Any] = {
     "outside_ms": 1,
     "seed": 2,
 }
+# Prompts for which each step has hardly room, so that none shows what a step takes without them.
+FULL_STEPS: dict[str, Any] = {
+    "max_num_batched_tokens": 40,
+    "max_num_seqs": 40,
+    "rate": 14,
+    "prompts": (200, 300),
+    "answers": (12, 24),
+    "count": 150,
+}
 PLANTS: dict[str, tuple[str, Callable[[], list[Answer]]]] = {
     "slots": ("queue-slots", lambda: served(max_num_seqs=3)),
     "kv": ("kv", lambda: served(num_kv_tokens=1400, rate=10)),
@@ -129,6 +139,7 @@ PLANTS: dict[str, tuple[str, Callable[[], list[Answer]]]] = {
             answers=(12, 24),
         ),
     ),
+    "steps full of prompts": ("queue-prefill", lambda: served(**FULL_STEPS)),
     "batch": (
         "decode-batch",
         lambda: served(stream_us=2000, base_ms=6, prompts=(16, 40), answers=(60, 120), rate=7),
@@ -166,6 +177,24 @@ def test_nothing_is_named_where_nothing_was_planted(seed: int) -> None:
 def test_what_prompts_of_one_length_hide_is_known_as_a_limit_only() -> None:
     assert explained(served(**ONE_LENGTH)).part_kinds["outside"] == "at most"
     assert explained(served()).part_kinds["outside"] == "estimate"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_that_are_all_full_of_prompts_do_not_tell_the_base(seed: int) -> None:
+    explanation = explained(served(**FULL_STEPS | {"seed": seed}))
+    assert explanation.no_steps == CHUNKS
+    assert explanation.causes[0].evidence.startswith("each step computed about 3")
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("answers", [(20, 20), (12, 60)])
+def test_prompts_that_wait_for_a_slot_do_not_fill_the_steps(
+    seed: int, answers: tuple[int, int]
+) -> None:
+    slots = {"max_num_seqs": 3, "prompts": (200, 300), "rate": 20, "count": 150}
+    explanation = explained(served(**slots, answers=answers, seed=seed))
+    assert explanation.steps is not None
+    assert explanation.causes[0].name == "queue-slots"
 
 
 def test_answers_of_one_token_show_no_queue_for_slots() -> None:
