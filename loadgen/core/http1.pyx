@@ -74,7 +74,7 @@ cdef class Response:
         free_buffer(&self.undecoded)
         free_buffer(&self.body)
 
-    def begin(self, Record record not None):
+    cpdef int begin(self, Record record) except -1:
         """Expect the response to a request just sent, to be written into `record`."""
         self.record, self.complete = record, False
         self.events.begin(record)
@@ -84,6 +84,7 @@ cdef class Response:
         self.phase = HEAD
         self._clear_head()
         self.undecoded.size = self.body.size = 0
+        return 0
 
     def feed(self, bytes data not None, int64_t at_ns):
         """Read the next bytes of the connection, which arrived at `at_ns`."""

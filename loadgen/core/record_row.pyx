@@ -15,6 +15,7 @@ from loadgen.core.c.server_times cimport ServerTimes
 from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
 from loadgen.core.event_flags cimport TOKENS
 from loadgen.core.record cimport Record
+from loadgen.util.method cimport method_of
 
 from array import array
 
@@ -100,12 +101,17 @@ cdef class RowWriter:
     def __dealloc__(self):
         free_buffer(&self.rows)
 
-    def write(self, Record record not None):
-        """Write the row of a request that has ended."""
+    @property
+    def write(self):
+        """Writes the row of a request that has ended."""
+        return method_of(self, write_row)
+
+    cdef int _write(self, Record record) except -1:
         cdef Py_ssize_t begin = self.rows.size
         if self.error is None:
             put_row(&self.rows, record, self._texts(record))
             self._take(begin)
+        return 0
 
     def append(self, bytes data not None):
         """Write what is no row."""
@@ -155,6 +161,11 @@ cdef class RowWriter:
         if texts != self.last_texts:  # those of most records are the same
             self.last_texts, self.last_json = texts, dumps(texts)
         return self.last_json
+
+
+cdef int write_row(object target, object record) except -1:
+    """Have the row of a request written that has ended."""
+    return (<RowWriter>target)._write(<Record?>record)
 
 
 cdef int put_row(Buffer *out, Record record, bytes texts) except -1:
