@@ -153,13 +153,19 @@ cdef class RowWriter:
 
     cdef bytes _texts(self, Record record):
         source = self.sources[record.index % len(self.sources)] if self.sources else None
-        cdef tuple texts = (
-            source, record.outcome, record.detail or None, record.finish_reason,
-            record.matched_stop, record.unread,
-            record.generated_text if self.keeps_answers else None,
-        )
-        if texts != self.last_texts:  # those of most records are the same
-            self.last_texts, self.last_json = texts, dumps(texts)
+        cdef tuple last = self.last_texts
+        if not (  # those of most records are the same
+            last is not None and not self.keeps_answers and last[0] is source
+            and last[1] is record.outcome and last[2] is record.detail
+            and last[3] is record.finish_reason and last[4] is record.matched_stop
+            and last[5] is record.unread
+        ):
+            self.last_texts = last = (
+                source, record.outcome, record.detail, record.finish_reason,
+                record.matched_stop, record.unread,
+                record.generated_text if self.keeps_answers else None,
+            )
+            self.last_json = dumps((*last[:2], last[2] or None, *last[3:]))
         return self.last_json
 
 
