@@ -337,7 +337,7 @@ cdef class Tally:
         if record.total_tokens >= 0 and record.prompt_tokens >= 0 and record.completion_tokens >= 0:
             apart = record.total_tokens - record.prompt_tokens - record.completion_tokens
             self.disagreeing_counts += apart != 0
-            self.disagreeing_tokens += abs(apart)
+            self.disagreeing_tokens += max(apart, -apart)
         return 0
 
     cdef int _add_latencies(self, Record record) except -1:

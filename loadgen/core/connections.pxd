@@ -6,10 +6,10 @@ from loadgen.core.pool cimport Pool
 from loadgen.core.read_loop cimport ReadLoop, SendHook
 from loadgen.core.record cimport Record
 from loadgen.core.request_encoder cimport RequestEncoder
-from loadgen.core.stamped_connection cimport Connection
+from loadgen.core.stamped_connection cimport Connection, Owner
 
 
-cdef class Connections:
+cdef class Connections(Owner):
     cdef public object on_end
     cdef public RequestEncoder encoder
     cdef readonly SendHook hook
@@ -17,6 +17,5 @@ cdef class Connections:
     cdef readonly Pool pool
     cdef readonly set active
     cdef readonly int64_t heard_ns
-    cpdef send(self, Record record, bytes body)
-    cpdef send_on(self, Connection connection, Record record, bytes request)
-    cpdef ended(self, Connection connection)
+    cdef int send_request(self, Record record, bytes body) except -1
+    cdef int put(self, Connection connection, Record record, bytes request) except -1

@@ -7,18 +7,20 @@ No task, future, coroutine or Python function.
 from libc.stdint cimport int64_t
 
 from loadgen.core.c.kernel cimport now_ns
+from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.pool cimport Pool
 from loadgen.core.read_loop cimport ReadLoop
 from loadgen.core.record cimport Record
 from loadgen.core.request_encoder cimport RequestEncoder
-from loadgen.core.stamped_connection cimport Connection
+from loadgen.core.stamped_connection cimport Connection, Owner
+from loadgen.util.method cimport call_with
 
 from loadgen.core.outcome import Outcome
 
 cdef object REFUSED = Outcome.REFUSED
 
 
-cdef class Connections:
+cdef class Connections(Owner):
     """The connections to one server: sends each request on one of them, and takes it back once the
     response has ended.
 
@@ -49,25 +51,38 @@ cdef class Connections:
         self.encoder, self.active = encoder, set()
         self.on_end = _ignore
 
-    cpdef send(self, Record record, bytes body):
+    def send(self, Record record not None, bytes body not None):
         """Send one request now, or as soon as a connection is open; `on_end` is called with the
         record later.
         """
+        self.send_request(record, body)
+
+    def send_on(self, Connection connection not None, Record record not None, bytes request):
+        """Send a request on a connection that was taken for it."""
+        self.put(connection, record, request)
+
+    def ended(self, Connection connection not None):
+        """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
+        self.take_back(connection)
+
+    cdef int send_request(self, Record record, bytes body) except -1:
+        """As `send`."""
         cdef bytes request = self.encoder.encode(record, body)
         cdef int64_t at_ns = now_ns()
         cdef Pool pool = self.pool
-        cdef object connection = None
+        cdef KeptConnection connection = None
         if not pool.waiting or pool.has_turn(record, at_ns):
             connection = pool.take(at_ns)
         if connection is not None:
-            self.send_on(connection, record, request)
+            self.put(<Connection>connection, record, request)
         else:
             pool.wait(record, request, at_ns)
         if pool.is_short or connection is None:
             self.serve()
+        return 0
 
-    cpdef send_on(self, Connection connection, Record record, bytes request):
-        """Send a request on a connection that was taken for it."""
+    cdef int put(self, Connection connection, Record record, bytes request) except -1:
+        """As `send_on`."""
         record.reused = connection.requests > 0
         connection.send(request, record)
         self.active.add(connection)
@@ -75,9 +90,10 @@ cdef class Connections:
             self.sent_first(record)
         if record.end_after_ns >= 0:
             self.ends_early(connection)
+        return 0
 
-    cpdef ended(self, Connection connection):
-        """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
+    cdef int take_back(self, Connection connection) except -1:
+        """As `ended`."""
         cdef Record record = connection.response.record
         self.active.discard(connection)
         if record.first_byte:
@@ -86,9 +102,10 @@ cdef class Connections:
         if record.outcome is REFUSED:
             self.refused(connection)
         else:
-            self.on_end(record)
+            call_with(self.on_end, record)
         if self.pool.waiting:
             self.serve()
+        return 0
 
     def serve(self):
         """Open connections for the requests that wait, and for the next ones."""

@@ -34,6 +34,7 @@ cdef class Response:
     cdef ResponseHead head
     cdef Buffer undecoded  # a head, or a line before or after a chunk
     cdef Buffer body  # of a response that is no stream
+    cpdef int begin(self, Record record) except -1
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
     cdef int _clear_head(self) except -1
     cdef Py_ssize_t _read_head(self, const char *p, Py_ssize_t n) except -1

@@ -38,7 +38,8 @@ COMPRESSED = "the body is compressed (Content-Encoding), and --transport aiohttp
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
 cdef int64_t max_response = MAX_RESPONSE, max_events = MAX_EVENTS
 cdef int64_t events_per_token = EVENTS_PER_TOKEN
-cdef object OK = Outcome.OK
+cdef tuple ANSWERED = (Outcome.OK, None)  # the outcome of most, and its detail
+cdef frozenset ends = ENDS
 
 
 def live():
@@ -74,7 +75,7 @@ cdef class Response:
         free_buffer(&self.undecoded)
         free_buffer(&self.body)
 
-    def begin(self, Record record not None):
+    cpdef int begin(self, Record record) except -1:
         """Expect the response to a request just sent, to be written into `record`."""
         self.record, self.complete = record, False
         self.events.begin(record)
@@ -84,6 +85,7 @@ cdef class Response:
         self.phase = HEAD
         self._clear_head()
         self.undecoded.size = self.body.size = 0
+        return 0
 
     def feed(self, bytes data not None, int64_t at_ns):
         """Read the next bytes of the connection, which arrived at `at_ns`."""
@@ -372,13 +374,13 @@ cdef class Response:
         cdef Record record = self.record
         record.settle()
         reason = record.finish_reason
-        if reason not in ENDS and is_failed_answer(reason, record.events > 0):
+        if reason not in ends and is_failed_answer(reason, record.events > 0):
             return Outcome.STREAM_ERROR, f"the finish reason is {reason}"
         if record.events == 0:
             return Outcome.EMPTY, "the response has no token" + self.events.quote()
         if reason is None and not record.done_seen:
             return Outcome.TRUNCATED, NO_FINISH_REASON + self.events.quote()
-        return OK, None
+        return ANSWERED
 
     cdef bint _in_one_piece(self) except -1:
         """Return whether no stream was asked for."""

@@ -9,6 +9,8 @@ from libc.stdint cimport int64_t
 
 from loadgen.core.histogram cimport Histogram
 from loadgen.core.read_loop cimport STALL_NS, SendHook
+from loadgen.util.method cimport method_of
+from loadgen.util.timerfd cimport set_alarm
 
 import asyncio
 
@@ -65,7 +67,7 @@ cdef class LoopProbe:
 
     def __enter__(self):
         cdef int i
-        self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._on_alarm)
+        self._alarm = self._clock.alarm(asyncio.get_running_loop(), method_of(self, on_alarm))
         self._period_ns, self._stamped_period_ns = PERIOD_NS, STAMPED_PERIOD_NS
         self._asked_ns = self._now_ns()
         self._due_ns = self._asked_ns + self._period_ns
@@ -80,7 +82,7 @@ cdef class LoopProbe:
         self._hook.late_ns = self._hook.alarm_ns = NEVER
         self._alarm.close()
 
-    def _on_alarm(self):
+    cdef int _on_alarm(self) except -1:
         cdef SendHook hook = self._hook
         cdef int64_t at_ns = self._now_ns(), due_ns = self._due_ns
         cdef int64_t late_ns = at_ns - due_ns, period_ns
@@ -107,4 +109,9 @@ cdef class LoopProbe:
             hook.late_ns = max(hook.late_ns, self._recent[i])
         hook.handled_ns, self._asked_ns = self._asked_ns, due_ns
         hook.alarm_ns = self._due_ns
-        self._alarm.set(self._due_ns)
+        return set_alarm(self._alarm, self._due_ns)
+
+
+cdef int on_alarm(object target, object nothing) except -1:
+    """Measure how late an alarm of the probe is."""
+    return (<LoopProbe>target)._on_alarm()

@@ -15,7 +15,8 @@ cdef class Pacer:
     cdef bint _reads_kernel  # the clock is the kernel's: it is read without a call of Python
     cdef SendHook _hook
     cdef bint _is_stopped, _is_done
-    cpdef release(self)
+    cpdef int release(self) except -1
+    cdef int _wake(self) except -1
     cdef int64_t _now(self) except? -1
     cdef int _send_due(self) except -1
     cdef int _finish_if_done(self) except -1

@@ -6,6 +6,8 @@ from libc.stdint cimport int64_t
 from loadgen.core.c.kernel cimport NEVER, now_ns
 from loadgen.core.read_loop cimport SendHook
 from loadgen.core.schedule cimport Schedule
+from loadgen.util.method cimport call_with, method_of
+from loadgen.util.timerfd cimport set_alarm
 
 import asyncio
 
@@ -48,8 +50,9 @@ cdef class Pacer:
         """Start; call in the loop that sends."""
         if self._is_stopped:
             return
-        self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._wake)
-        self._hook.callback = self._wake
+        wake = method_of(self, wake_pacer)
+        self._alarm = self._clock.alarm(asyncio.get_running_loop(), wake)
+        self._hook.callback = wake
         self._wake()
 
     def stop(self):
@@ -62,13 +65,14 @@ cdef class Pacer:
         self._finish_if_done()
         return left
 
-    cpdef release(self):
+    cpdef int release(self) except -1:
         """Give the slot of a request that has ended to the next one that is due."""
         cdef Schedule schedule = self.schedule
         if schedule.release():
             if schedule.step(self._now()):
-                self._send(schedule)
+                call_with(self._send, schedule)
             self._finish_if_done()
+        return 0
 
     def follow(self, int64_t index, int64_t due_ns):
         """Have a follow-up become due at `due_ns`; call it before `release()`, so that it can
@@ -83,11 +87,12 @@ cdef class Pacer:
             self.schedule.cancel(count)
             self._finish_if_done()
 
-    def _wake(self):
+    cdef int _wake(self) except -1:
         try:
             self._send_due()
         except Exception as fault:
             self._hook.on_fault(fault)
+        return 0
 
     cdef int64_t _now(self) except? -1:
         return now_ns() if self._reads_kernel else self._now_ns()
@@ -102,14 +107,14 @@ cdef class Pacer:
         at_ns = self._now()
         turn_ends_ns = at_ns + TURN_NS
         while at_ns <= turn_ends_ns and schedule.step(at_ns):
-            self._send(schedule)
+            call_with(self._send, schedule)
             at_ns = self._now()
         if not schedule.has_more():
             return self._finish_if_done()
         is_cut_off = at_ns > turn_ends_ns
         next_ns = at_ns if is_cut_off else schedule.next_ns
         if next_ns != NEVER:
-            self._alarm.set(next_ns)  # in the past: at the loop's next turn
+            set_alarm(self._alarm, next_ns)  # in the past: at the loop's next turn
         # Reading gets as long as sending has had.
         self._hook.due_ns = at_ns + TURN_NS if is_cut_off else max(next_ns, at_ns)
         return 0
@@ -122,3 +127,8 @@ cdef class Pacer:
             self._hook.due_ns = NEVER
             self.all_sent.set()
         return 0
+
+
+cdef int wake_pacer(object target, object nothing) except -1:
+    """Have a pacer send what is due."""
+    return (<Pacer>target)._wake()

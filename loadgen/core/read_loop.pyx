@@ -24,6 +24,7 @@ from libc.stdint cimport int64_t, uint32_t
 from loadgen.core.c.event_loop cimport find_event_loop, loop_wait_ms
 from loadgen.core.c.kernel cimport NEVER as C_NEVER, ask_for_stamps, now_ns, run_delay_ns
 from loadgen.core.kernel_clock cimport KernelClock
+from loadgen.util.method cimport call
 
 import asyncio
 import contextlib
@@ -116,8 +117,8 @@ cdef class Watcher:
 
 
 cdef int call_target(object target) except -1:
-    """Call a Python callable: the `on_readable` of `add_reader`."""
-    target()
+    """Call back: the `on_readable` of `add_reader`."""
+    call(target)
     return False
 
 

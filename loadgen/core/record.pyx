@@ -12,6 +12,9 @@ from loadgen.core.finish_reasons import KNOWN
 from loadgen.core.server_times import BY, QUANTITIES
 
 
+cdef frozenset known = KNOWN
+
+
 def live():
     """Count this module's live objects; None unless it is a debug build."""
     return {"records": live_count(RECORDS)} if COUNTING else None
@@ -54,7 +57,7 @@ cdef class Record(Answer):
             return
         if detail:
             self.detail = self.redaction(detail)
-        if self.finish_reason and self.finish_reason not in KNOWN:
+        if self.finish_reason and self.finish_reason not in known:
             self.finish_reason = self.redaction(self.finish_reason)
         if isinstance(self.matched_stop, str):
             self.matched_stop = self.redaction(self.matched_stop)

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t
 from loadgen.core.accumulator cimport Tally
 from loadgen.core.record cimport Record
 from loadgen.core.request_rows cimport RequestRows
+from loadgen.util.method cimport method_of
 
 import json
 
@@ -56,8 +57,12 @@ cdef class RecordCounter:
         self._silence_ns, self._add_details = silence_ns, add_details
         self.finishes, self.early_stops, self.said_times = {}, {}, {}
 
-    def add(self, Record record not None):
-        """Count a record."""
+    @property
+    def add(self):
+        """Counts a record."""
+        return method_of(self, count_record)
+
+    cdef int _add(self, Record record) except -1:
         self.ended += 1
         self._rows.add(record)
         self._tally.add(record)
@@ -79,6 +84,12 @@ cdef class RecordCounter:
             self._incidents.add_silence(record)
         if self._add_details is not None:
             self._add_details(record)
+        return 0
+
+
+cdef int count_record(object target, object record) except -1:
+    """Have a record counted."""
+    return (<RecordCounter>target)._add(<Record?>record)
 
 
 @cython.final

@@ -15,6 +15,7 @@ from loadgen.core.c.server_times cimport ServerTimes
 from loadgen.core.c.memory cimport BYTES, COUNTING, Buffer, append_bytes, free_buffer, live_count
 from loadgen.core.event_flags cimport TOKENS
 from loadgen.core.record cimport Record
+from loadgen.util.method cimport method_of
 
 from array import array
 
@@ -100,12 +101,17 @@ cdef class RowWriter:
     def __dealloc__(self):
         free_buffer(&self.rows)
 
-    def write(self, Record record not None):
-        """Write the row of a request that has ended."""
+    @property
+    def write(self):
+        """Writes the row of a request that has ended."""
+        return method_of(self, write_row)
+
+    cdef int _write(self, Record record) except -1:
         cdef Py_ssize_t begin = self.rows.size
         if self.error is None:
             put_row(&self.rows, record, self._texts(record))
             self._take(begin)
+        return 0
 
     def append(self, bytes data not None):
         """Write what is no row."""
@@ -147,14 +153,25 @@ cdef class RowWriter:
 
     cdef bytes _texts(self, Record record):
         source = self.sources[record.index % len(self.sources)] if self.sources else None
-        cdef tuple texts = (
-            source, record.outcome, record.detail or None, record.finish_reason,
-            record.matched_stop, record.unread,
-            record.generated_text if self.keeps_answers else None,
-        )
-        if texts != self.last_texts:  # those of most records are the same
-            self.last_texts, self.last_json = texts, dumps(texts)
+        cdef tuple last = self.last_texts
+        if not (  # those of most records are the same
+            last is not None and not self.keeps_answers and last[0] is source
+            and last[1] is record.outcome and last[2] is record.detail
+            and last[3] is record.finish_reason and last[4] is record.matched_stop
+            and last[5] is record.unread
+        ):
+            self.last_texts = last = (
+                source, record.outcome, record.detail, record.finish_reason,
+                record.matched_stop, record.unread,
+                record.generated_text if self.keeps_answers else None,
+            )
+            self.last_json = dumps((*last[:2], last[2] or None, *last[3:]))
         return self.last_json
+
+
+cdef int write_row(object target, object record) except -1:
+    """Have the row of a request written that has ended."""
+    return (<RowWriter>target)._write(<Record?>record)
 
 
 cdef int put_row(Buffer *out, Record record, bytes texts) except -1:

@@ -13,7 +13,9 @@ from loadgen.core.outcome import Cause, Outcome
 
 # In place of the latencies of a request that was not ok: LEFT where its user ended it.
 FAILED, CANCELLED, LEFT = (-1, -2, -3)
-NO_TPOT = -1  # of an answer of one token
+
+cpdef enum:
+    NO_TPOT = -1  # of an answer of one token
 
 cdef object OK = Outcome.OK
 cdef dict IN_PLACE = {Cause.RUN: CANCELLED, Cause.USER: LEFT}

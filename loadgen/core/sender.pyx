@@ -8,10 +8,12 @@ hooks, each in a module of its own.
 cimport cython
 from libc.stdint cimport int64_t
 
+from loadgen.core.connections cimport Connections
 from loadgen.core.pacer cimport Pacer
 from loadgen.core.record cimport Record
 from loadgen.core.request_table cimport RequestTable
 from loadgen.core.schedule cimport Schedule
+from loadgen.util.method cimport call_with, method_of
 
 import asyncio
 
@@ -65,55 +67,67 @@ cdef class Sender:
         self, Schedule schedule not None, RequestTable table not None, link, add, clock
     ):
         self._table, self._link, self._add = table, link, add
-        self.pacer = Pacer(schedule, self.send, link.hook, clock)
+        self.pacer = Pacer(schedule, method_of(self, send_due), link.hook, clock)
         self.in_flight, self.before_send, self.after_end = {}, [], []
         self.drained = asyncio.Event()
-        link.on_end, link.hook.on_fault = self.end, self.fail
+        link.on_end, link.hook.on_fault = method_of(self, end_request), self.fail
 
-    def send(self, Schedule schedule not None):
+    cdef int _send(self, Schedule schedule) except -1:
         """Send the request that the schedule has handed out."""
-        cdef int64_t index = schedule.index
         cdef Record record
         cdef bint is_sampled
+        cdef object index = schedule.index
         try:
-            record = self._table.record(index, schedule.due_ns)
+            record = self._table.record(schedule.index, schedule.due_ns)
             record.ready = schedule.ready_ns
             is_sampled = self.samples is not None and self.samples(index)
             record.keeps_text = self.keeps_text or is_sampled
             record.keeps_answer = self.keeps_answer
             for before_send in self.before_send:
-                before_send(record)
+                call_with(before_send, record)
             self.in_flight[index] = record.ready
-            self._link.send(record, self._body(index))
+            self._put(record)
         except Exception as error:
             self.fail(error)
+        return 0
 
     def send_again(self, Record record not None):
         """Send the next attempt of a request that is in flight for its user."""
         try:
-            self._link.send(record, self._body(record.index))
+            self._put(record)
         except Exception as error:
             self.fail(error)
 
     def end(self, Record record not None):
         """Count a request that has its outcome."""
+        self._end(record)
+
+    cdef int _end(self, Record record) except -1:
+        """As `end`."""
         try:
             if self.resends is not None and self.resends(record):
-                return
+                return 0
             self.ended += 1
             del self.in_flight[record.index]
             if not (record.keeps_text and self.defers(record)):
-                self._add(record)
+                call_with(self._add, record)
             for after_end in self.after_end:
-                after_end(record)
+                call_with(after_end, record)
             self.pacer.release()
             if not self.in_flight and not self.pacer.schedule.has_more():
                 self.drained.set()
         except Exception as error:
             self.fail(error)
+        return 0
 
-    cdef bytes _body(self, int64_t index):
-        return self._table.body(index) if self.body is None else self.body(index)
+    cdef int _put(self, Record record) except -1:
+        """Give a request to the link."""
+        cdef int64_t index = record.index
+        cdef bytes body = self._table.body(index) if self.body is None else self.body(index)
+        if isinstance(self._link, Connections):
+            return (<Connections>self._link).send_request(record, body)
+        self._link.send(record, body)
+        return 0
 
     def fail(self, error):
         """End the run with an error of ours."""
@@ -121,3 +135,13 @@ cdef class Sender:
             self.failure = error
             self.pacer.stop()
             self.drained.set()
+
+
+cdef int send_due(object target, object schedule) except -1:
+    """Have a sender send the request that its schedule has handed out."""
+    return (<Sender>target)._send(<Schedule>schedule)
+
+
+cdef int end_request(object target, object record) except -1:
+    """Have a sender count a request that has its outcome."""
+    return (<Sender>target)._end(<Record?>record)

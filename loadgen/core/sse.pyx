@@ -10,6 +10,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
 from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 
 from loadgen.core.answer cimport BY_EVENTS, MAX_UNREAD
 from loadgen.core.c.memory cimport BYTES, COUNTING, append_bytes, free_buffer, live_count
@@ -30,6 +31,7 @@ from loadgen.util.number_format import plural
 MAX_LINE = 64 * 1024 * 1024
 MAX_SAMPLE = 1024  # bytes of a message from the server that are kept
 cdef Py_ssize_t max_line = MAX_LINE, max_sample = MAX_SAMPLE
+cdef str last_word = ""
 
 
 def live():
@@ -45,6 +47,16 @@ cdef bytes _escaped(str text):
         return json.dumps(text, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return json.dumps(text).encode()
+
+
+cdef str word_of(const char *p, Py_ssize_t n):
+    """Return n bytes as text, which is the same object again where they are those of before."""
+    global last_word
+    cdef Py_ssize_t size
+    cdef const char *last = PyUnicode_AsUTF8AndSize(last_word, &size)
+    if size != n or memcmp(last, p, n) != 0:
+        last_word = p[:n].decode("utf-8", "replace")
+    return last_word
 
 
 cdef inline int put_delta(Record record, ScannedDelta *delta, int64_t at_ns) except -1:
@@ -64,7 +76,7 @@ cdef inline int put_delta(Record record, ScannedDelta *delta, int64_t at_ns) exc
         if record.keeps_answer and delta.kinds == CONTENT:
             record.append_answer(delta.text, delta.text_len, delta.says & CUMULATIVE)
     if delta.finish != NULL:
-        record.set_finish(delta.finish[:delta.finish_len].decode("utf-8", "replace"))
+        record.set_finish(word_of(delta.finish, delta.finish_len))
     if delta.says & USAGE:
         record.set_usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens,
                          delta.reasoning_tokens, delta.total_tokens)
@@ -165,7 +177,7 @@ cdef class SseReader:
         cdef Py_ssize_t k
         if self.at_first_line:
             self.at_first_line = False
-            if n >= 3 and p[:3] == b"\xef\xbb\xbf":
+            if n >= 3 and memcmp(p, b"\xef\xbb\xbf", 3) == 0:
                 p += 3
                 n -= 3
         if n == 0:
@@ -245,7 +257,7 @@ cdef class SseReader:
         cdef ServerTimes times
         if self.is_no_chat or n == 0:
             return self._read_aside(p, n)
-        if n == 6 and p[:6] == b"[DONE]":
+        if n == 6 and memcmp(p, b"[DONE]", 6) == 0:
             return self._read_done()
         if not scan_event(p, n, &delta, &self.head):
             return self._parse_event(p[:n])
@@ -273,7 +285,7 @@ cdef class SseReader:
         if n == 0:
             self._set_name(False)
             return 0
-        if n == 6 and p[:6] == b"[DONE]":
+        if n == 6 and memcmp(p, b"[DONE]", 6) == 0:
             return self._read_done()
         if self.names_error:
             return self._parse_event(p[:n])

@@ -9,6 +9,10 @@ from loadgen.core.record cimport Record
 from loadgen.core.read_loop cimport ReadLoop, SendHook
 
 
+cdef class Owner:
+    cdef int take_back(self, Connection connection) except -1
+
+
 @cython.final
 cdef class Connection(KeptConnection):
     cdef public object transport, owner, tap
@@ -22,7 +26,8 @@ cdef class Connection(KeptConnection):
     cdef object error
     cdef object tls  # decrypts what is read and encrypts what is sent; None: neither
     cdef Arrivals arrivals
-    cpdef send(self, bytes request, Record record)
+    cpdef int send(self, bytes request, Record record) except -1
+    cdef int _take_back(self) except -1
     cdef int _read_directly(self) except -1
     cdef int _fall_back_to_loop(self) except -1
     cdef int _take_stamp_of_sent(self, Record record) except -1

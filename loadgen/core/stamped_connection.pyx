@@ -24,6 +24,7 @@ from loadgen.core.keep_alive cimport KeptConnection
 from loadgen.core.kernel_clock cimport KernelClock
 from loadgen.core.read_loop cimport READ_BYTES, ReadLoop
 from loadgen.core.record cimport Record
+from loadgen.util.method cimport call
 
 import os
 
@@ -46,6 +47,14 @@ cdef int read_and_stamp(object target) except -1:
         return connection._fall_back_to_loop()
     connection._read(buffer, n, now_ns(), on_real_ns, n < READ_BYTES)
     return n == READ_BYTES
+
+
+cdef class Owner:
+    """What takes connections back without a call of Python."""
+
+    cdef int take_back(self, Connection connection) except -1:
+        """Take a connection whose response has ended."""
+        raise NotImplementedError
 
 
 @cython.final
@@ -112,13 +121,16 @@ cdef class Connection(KeptConnection):
 
     cpdef bint is_open(self) except -1:
         cdef char byte
-        if self.lost or not self.response.keep_alive or self.transport.is_closing():
+        if self.lost or not self.response.keep_alive:
+            return False
+        # by itself the event loop closes only what it reads, and a TLS session ends unasked
+        if (self.fd < 0 or self.tls is not None) and self.transport.is_closing():
             return False
         if recv(self.socket_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0:
             return False
         return errno == EAGAIN or errno == EINTR
 
-    cpdef send(self, bytes request, Record record):
+    cpdef int send(self, bytes request, Record record) except -1:
         """Stamp and write a whole request, and expect its response."""
         cdef Py_ssize_t size, sent
         if self.tls is not None:
@@ -147,6 +159,7 @@ cdef class Connection(KeptConnection):
             record.written = now_ns()
         if self.tap is not None:
             self.tap.sent(record)
+        return 0
 
     def abandon(self, outcome, detail, int64_t at_ns):
         """End the response from the client's side: a timeout, an interrupt."""
@@ -264,6 +277,13 @@ cdef class Connection(KeptConnection):
             self.hook.guarded(self.owner.ended, self)
         return 0
 
+    cdef int _take_back(self) except -1:
+        """Give the connection back to its owner, since a response has ended."""
+        if isinstance(self.owner, Owner):
+            return (<Owner>self.owner).take_back(self)
+        self.owner.ended(self)
+        return 0
+
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t read_ns, int64_t on_real_ns,
                        bint emptied) except -1:
         """Parse n bytes, then call the send hook if it is due.
@@ -311,9 +331,9 @@ cdef class Connection(KeptConnection):
             # answered before the request was all read
             if self.uses_loop and self.transport.get_write_buffer_size():
                 response.keep_alive = False
-            self.owner.ended(self)
+            self._take_back()
         if read_ns >= self.hook.due_ns:  # last: it may send on this very connection
-            self.hook.callback()
+            call(self.hook.callback)
         return 0
 
     cdef bytes _decrypt(self, const char *p, Py_ssize_t n):

@@ -206,10 +206,11 @@ class Dialer:
         first = self._turn % len(addresses)
         sources = self._sources
         self._turn += 1
+        loop: Any = _ThreadlessLoop(asyncio.get_running_loop())
         return await start_connection(
             [*addresses[first:], *addresses[:first]],
             happy_eyeballs_delay=NEXT_ADDRESS_S,
-            loop=asyncio.get_running_loop(),
+            loop=loop,
             socket_factory=None if sources is None else sources.socket,
         )
 
@@ -280,6 +281,37 @@ class Dialer:
             return self._server
         port = self._proxy.port or DEFAULT_PORTS[self._proxy.scheme]
         return f"the proxy {self._proxy.hostname}:{port}"
+
+
+class _ThreadlessLoop:
+    """An event loop that connects sockets without a thread.
+
+    That of uvloop has one of four look each address up, also one that needs no look-up. They stay,
+    and beside other threads each system call of the loop costs more.
+
+    Args:
+        loop: The running event loop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    async def sock_connect(self, connection: socket.socket, address: Any) -> None:
+        """Connect a socket that does not block."""
+        with contextlib.suppress(BlockingIOError):
+            connection.connect(address)
+            return
+        answered = asyncio.Event()
+        self._loop.add_writer(connection, answered.set)
+        try:
+            await answered.wait()
+        finally:
+            self._loop.remove_writer(connection)
+        if number := connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise OSError(number, f"Connect call failed {address}")
 
 
 def cannot_connect(error: Exception, address: str, step: str, advice: str = "") -> CannotConnect:

@@ -4,6 +4,8 @@ cimport cython
 from libc.errno cimport errno
 from libc.stdint cimport int64_t
 
+from loadgen.util.method cimport call, method_of
+
 import os
 
 cdef extern from *:
@@ -51,8 +53,6 @@ cdef class TimerfdAlarm:
     Raises:
         OSError: No timer is available, usually for lack of file descriptors.
     """
-    cdef object _readers, _callback
-    cdef int _fd
 
     def __init__(self, readers, callback):
         self._readers, self._callback = readers, callback
@@ -60,16 +60,17 @@ cdef class TimerfdAlarm:
         if self._fd < 0:
             raise OSError(errno, f"timerfd_create: {os.strerror(errno)}")
         try:
-            readers.add_reader(self._fd, self._ring)
+            readers.add_reader(self._fd, method_of(self, ring))
         except BaseException:
             os.close(self._fd)
             self._fd = -1
             raise
 
-    def set(self, int64_t due_ns):
+    cpdef int set(self, int64_t due_ns) except -1:
         """Call back once the clock reaches `due_ns`, which replaces an earlier time."""
         if set_timer(self._fd, max(due_ns, 1)):  # 0 would disarm the timer
             raise OSError(errno, f"timerfd_settime: {os.strerror(errno)}")
+        return 0
 
     def close(self):
         """Cancel the alarm for good and close its file descriptor. It may be closed twice."""
@@ -78,8 +79,12 @@ cdef class TimerfdAlarm:
             os.close(self._fd)
             self._fd = -1
 
-    def _ring(self):
-        cdef int64_t expirations
-        # fails where it was set anew since it became readable
-        if read_fd(self._fd, &expirations, sizeof(expirations)) == sizeof(expirations):
-            self._callback()
+
+cdef int ring(object target, object nothing) except -1:
+    """Read the alarm of a timerfd that has become readable, and call back."""
+    cdef TimerfdAlarm alarm = <TimerfdAlarm>target
+    cdef int64_t expirations
+    # fails where it was set anew since it became readable
+    if read_fd(alarm._fd, &expirations, sizeof(expirations)) == sizeof(expirations):
+        call(alarm._callback)
+    return 0

@@ -8,6 +8,7 @@ from loadgen.cli.doctor.limit import Limit, State, unknown
 from loadgen.util import machine
 
 COMPILED = (
+    "loadgen.util.method",
     "loadgen.util.timerfd",
     "loadgen.core.event_flags",
     "loadgen.core.histogram",

@@ -1,0 +1,9 @@
+"""Method: a method of a compiled object, which compiled code calls without Python."""
+
+from typing import Any, final
+
+@final
+class Method:
+    """A method with one argument, or none."""
+
+    def __call__(self, argument: Any = None) -> None: ...
