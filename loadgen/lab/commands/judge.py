@@ -26,13 +26,18 @@ def main(argv: list[str]) -> int:
         "command",
         metavar="COMMAND",
         nargs=argparse.REMAINDER,
-        help="the words that start the tool, without its flags: `vllm bench serve`, `loadgen run`",
+        help="the words that start the tool, without the flags that judge gives: `vllm bench "
+        "serve`, `loadgen run`",
     )
     parser.add_argument(
         "--tool", metavar="FILE.yaml", help="description of a tool that loadgen does not know"
     )
     parser.add_argument(
-        "--case", metavar="NAME", action="append", default=[], help="a case or a group (all)"
+        "--case",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a case or a group; may be given several times (all)",
     )
     parser.add_argument(
         "--folder",
@@ -43,7 +48,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--list", action="store_true", help="print the cases, and run nothing")
     arguments = parser.parse_args(argv)
     from loadgen.lab.judge import judge
-    from loadgen.lab.judge.cases import chosen
+    from loadgen.lab.judge.cases import CONTROL, chosen
+    from loadgen.lab.judge.cell import Judgement
     from loadgen.lab.judge.tool import built_in, load_tool, recognized
 
     cases = chosen(arguments.case)
@@ -64,6 +70,9 @@ def main(argv: list[str]) -> int:
     for cell in judge.cells(cases, tool, arguments.command, folder):
         print(judge.cell_text(cell), flush=True)
         found[cell.case] = cell
+        if cell.case == CONTROL and cell.judgement is Judgement.NO_REPORT and len(cases) > 1:
+            print("    the other cases are not run: correct the tool, its file or the command")
+            break
     print(judge.summary(found))
     wrong = any(cell.judgement in judge.WRONG for cell in found.values())
     return exit_codes.FOUND if wrong else exit_codes.DONE
@@ -82,4 +91,7 @@ def _check(command: list[str]) -> None:
     if shutil.which(command[0]) is None:
         problem = f"there is no program {command[0]!r}"
         remedy = "install the tool, or write the path of its program; it is looked for in PATH"
+        if Path(command[0]).is_file():
+            problem = f"{command[0]!r} cannot be executed"
+            remedy = "make it executable, or write its interpreter before it"
         raise BadInput("COMMAND", problem, remedy)

@@ -80,6 +80,7 @@ class Cell(msgspec.Struct, frozen=True):
         key: Of the case, the tool and the command: another one is run again.
         why: Why it cannot be asked, or gave no report.
         machine_load: The load average when it began, per processor.
+        missing: Figures of the tool's file that were not found.
     """
 
     tool: str
@@ -93,6 +94,7 @@ class Cell(msgspec.Struct, frozen=True):
     key: str
     why: str = ""
     machine_load: float = 0.0
+    missing: tuple[str, ...] = ()
 
 
 def score(figure: str, printed: float | None, true: Range | None) -> Score:
@@ -168,10 +170,16 @@ def key(case: Case, tool: Tool, begins: Sequence[str]) -> str:
     return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
 
 
-def kept(folder: Path, wanted: str) -> Cell | None:
-    """Return the cell of a folder, if it is that of this key."""
+def kept(folder: Path, wanted: str, begins: Sequence[str] = ()) -> Cell | None:
+    """Return the cell of a folder, if it is that of this key; None where a file of the command is
+    newer.
+    """
     path = folder / CELL
     if not path.exists():
+        return None
+    made_ns = path.stat().st_mtime_ns
+    files = [Path(word) for word in (*map(shutil.which, begins[:1]), *begins[1:]) if word]
+    if any(file.is_file() and file.stat().st_mtime_ns > made_ns for file in files):
         return None
     cell = msgspec.json.decode(path.read_bytes(), type=Cell)
     return cell if cell.key == wanted else None
@@ -229,6 +237,7 @@ def judged(
         identity,
         failure(output, last) if judged_as is Judgement.NO_REPORT else "",
         round(machine_load, 1),
+        tuple(name for name in tool.figures if name not in last.printed.figures),
     )
     return written(cell, folder)
 
@@ -246,9 +255,13 @@ def failure(output: Path, last: "Round") -> str:
     """Return why a tool gave no report: how it ended, and the first error that it printed."""
     lines = [line.strip() for line in output.read_text(errors="replace").splitlines()]
     errors = [line for line in lines if re.search(r"error|exception|not found", line, re.I)]
-    ended = "it had to be stopped" if last.exit_code is None else f"exit code {last.exit_code}"
+    ended = f"exit code {last.exit_code}"
+    if last.exit_code is None:
+        ended = f"it had to be stopped after {last.wall_s:.0f} s"
     if not last.requests:
         ended += ", no request came to the server"
+    elif not last.exit_code:
+        ended += ", none of its figures was found"
     said = next(iter(errors or [line for line in lines if line]), "it printed nothing")
     return f"{ended}; {output}: {said}"
 

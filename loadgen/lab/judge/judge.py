@@ -33,8 +33,8 @@ def cells(cases: Iterable[Case], tool: Tool, begins: Sequence[str], folder: Path
     always: tuple[str, ...] = ()
     for case in cases:
         place = folder / case.name
-        cell = kept(place, key(case, tool, begins))
-        if cell is None:
+        cell = kept(place, key(case, tool, begins), begins)
+        if cell is None or (case.name == CONTROL and cell.judgement is Judgement.NO_REPORT):
             cell = judged(case, tool, begins, place, tokenizer, always)
         if case.name == CONTROL:
             always = cell.says
@@ -62,6 +62,8 @@ def cell_text(cell: Cell) -> str:
     wrong = [figure_text(score) for score in cell.scores if score.right is False]
     lines = [f"{cell.case:<26} {cell.judgement}", *(f"    {text}" for text in wrong)]
     lines += [f"    {cell.why}"] * bool(cell.why)
+    if cell.case == CONTROL and cell.missing and not cell.why:
+        lines.append(f"    not found: {', '.join(cell.missing)}")
     said = wrong or cell.judgement is Judgement.NO_REPORT
     lines += [f"    says: {text}" for text in cell.says if said]
     return "\n".join(lines)

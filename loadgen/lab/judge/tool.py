@@ -12,13 +12,14 @@ import msgspec
 
 from loadgen.errors import BadInput
 from loadgen.lab.judge.case import Load
-from loadgen.lab.judge.truth import TOLERANCES
+from loadgen.lab.judge.truth import SENT, TOLERANCES
 
 FOLDER = Path(__file__).with_name("tools")
 CHAT, COMPLETIONS = "chat", "completions"
 CONSOLE = "console"
 SEED = 42
 PLACEHOLDER = r"\{(\w+)\}"
+FIGURES = tuple(name for name in TOLERANCES if not name.startswith(SENT))
 
 
 class Place(msgspec.Struct, forbid_unknown_fields=True):
@@ -31,7 +32,7 @@ class Place(msgspec.Struct, forbid_unknown_fields=True):
         file: A name pattern within the folder of the run; empty: the tool's `result`; `console`:
             what it printed.
         times: What the number is multiplied with, for another unit.
-        by: A figure that it is multiplied with, for a mean that is to be a sum.
+        by: A figure above it that it is multiplied with, for a mean that is to be a sum.
     """
 
     path: list[str | int | dict[str, Any]] = []
@@ -50,7 +51,8 @@ class Tool(msgspec.Struct, forbid_unknown_fields=True):
         flags: The words behind those. `{url}`, `{port}`, `{model}`, `{tokenizer}`, `{folder}`,
             `{count}`, `{input_tokens}`, `{output_tokens}` and `{seed}` are filled in; `{path}` and
             `{backend}` are those of the API, the latter by vLLM's name.
-        open: More words for a load at `{rate}` requests per second; empty: it has no such load.
+        open: More words for a load at `{rate}` requests per second; empty: it has no such load,
+            and is not asked for it. The same holds for the next two.
         at_once: More words for all requests at once.
         closed: More words for at most `{streams}` in flight.
         is_poisson: Whether the arrivals of its open loop are Poisson's.
@@ -150,16 +152,41 @@ def load_tool(path: Path) -> Tool:
 
     try:
         tool = msgspec.convert(yaml.safe_load(path.read_text()), Tool)
-    except (OSError, ValueError, yaml.YAMLError, msgspec.ValidationError) as error:
-        raise BadInput("--tool", f"{path}: {error}", "docs/judge.md has an example") from error
-    unknown = tool.figures.keys() - TOLERANCES.keys()
-    if unknown or tool.api not in (CHAT, COMPLETIONS):
-        problem = f"unknown figure {min(unknown)!r}" if unknown else f"unknown api {tool.api!r}"
-        remedy = f"figures are {', '.join(TOLERANCES)}; the api is {CHAT} or {COMPLETIONS}"
-        raise BadInput("--tool", f"{path}: {problem}", remedy)
+    except OSError as error:
+        problem = f"{path} cannot be read ({error.strerror})"
+        raise BadInput("--tool", problem, "name the file that describes the tool") from error
+    except (ValueError, yaml.YAMLError) as error:
+        problem = f"{path}: {' '.join(str(error).split())}"
+        raise BadInput("--tool", problem, "docs/judge.md has an example") from error
     _check_placeholders(path, tool)
     _check_patterns(path, tool)
+    _check_figures(path, tool)
+    for place in (Place(file=tool.result), *tool.figures.values(), *tool.says):
+        if place.file.startswith(("/", "{")):
+            remedy = "name it without the folder, which is {folder}"
+            raise BadInput("--tool", f"{path}: {place.file!r} is a path", remedy)
+    if tool.api not in (CHAT, COMPLETIONS):
+        remedy = f"it is {CHAT} or {COMPLETIONS}"
+        raise BadInput("--tool", f"{path}: unknown api {tool.api!r}", remedy)
     return tool
+
+
+def _check_figures(path: Path, tool: Tool) -> None:
+    known = f"figures are {', '.join(FIGURES)}"
+    if not tool.figures:
+        raise BadInput("--tool", f"{path}: no figures", known)
+    earlier = set[str]()
+    for name, place in tool.figures.items():
+        if name not in FIGURES:
+            raise BadInput("--tool", f"{path}: unknown figure {name!r}", known)
+        if place.by and place.by not in earlier:
+            remedy = "name a figure that stands above it"
+            raise BadInput("--tool", f"{path}: {name} is multiplied by {place.by!r}", remedy)
+        earlier.add(name)
+    for name, place in (*tool.figures.items(), *(("says", place) for place in tool.says)):
+        if bool(place.path) == bool(place.pattern):
+            remedy = "give a path in JSON, or a pattern of text"
+            raise BadInput("--tool", f"{path}: {name} has no place, or two", remedy)
 
 
 def _check_placeholders(path: Path, tool: Tool) -> None:
@@ -178,6 +205,9 @@ def _check_patterns(path: Path, tool: Tool) -> None:
         except re.error as error:
             problem = f"{path}: {pattern!r} is no regular expression ({error})"
             raise BadInput("--tool", problem, "correct it, in Python's syntax") from error
+        if pattern and pattern != tool.machine and (groups := re.compile(pattern).groups) != 1:
+            problem = f"{path}: {pattern!r} has {groups} groups"
+            raise BadInput("--tool", problem, "put what is to be read, alone, in ( )")
 
 
 def built_in() -> dict[str, Tool]:

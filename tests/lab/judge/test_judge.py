@@ -14,11 +14,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.lab.judge import judge, truth
-from loadgen.lab.judge.cell import Judgement, run
+from loadgen.lab.judge.cell import Cell, Judgement, kept, run
 from loadgen.lab.judge.tool import Tool
 
 pytestmark = pytest.mark.integration
@@ -54,6 +55,17 @@ figures:
   completed: {path: [ok]}
   output_tokens: {path: [tokens]}
 """
+CELL = Cell(
+    tool="mine",
+    case="abort",
+    command="mine",
+    exit_code=0,
+    wall_s=1.0,
+    says=(),
+    scores=(),
+    judgement=Judgement.RIGHT,
+    key="of all",
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +101,38 @@ def test_a_cell_is_kept_and_not_run_again(folder: Path, capsys: pytest.CaptureFi
     assert call(folder) == 1
     assert file.stat().st_mtime_ns == before
     assert "abort                      wrong, silent" in capsys.readouterr().out
+
+
+def test_a_cell_is_run_again_if_the_program_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "cell.json").write_bytes(msgspec.json.encode(CELL))
+    program = tmp_path / "mine.py"
+    program.write_text("")
+    os.utime(program, (0, 0))
+    assert kept(tmp_path, CELL.key, [sys.executable, str(program)]) == CELL
+    os.utime(program)
+    assert kept(tmp_path, CELL.key, [sys.executable, str(program)]) is None
+    assert kept(tmp_path, "another", [sys.executable]) is None
+
+
+def test_a_tool_that_fails_at_the_sound_server_is_not_run_further(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--tool", str(folder / "mine.yaml"), "--folder", str(tmp_path), "--case", "abort"]
+    assert dispatch(["judge", *words, sys.executable, "-c", "raise SystemExit(7)"]) == 1
+    said = capsys.readouterr().out
+    assert "the other cases are not run: correct the tool, its file or the command" in said
+    assert "exit code 7, no request came to the server" in said
+    assert [*judge.read(tmp_path)] == ["steady"]
+
+
+def test_figures_that_are_not_found_at_the_sound_server_are_named(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = tmp_path / "mine.yaml"
+    wrong.write_text(TOOL.replace("[tokens]", "[token]"))
+    words = ["--tool", str(wrong), "--folder", str(tmp_path / "cells"), "--case", "steady"]
+    dispatch(["judge", *words, sys.executable, str(folder / "mine.py")])
+    assert "not found: output_tokens" in capsys.readouterr().out
 
 
 def test_the_log_has_the_bytes_that_the_client_got_and_no_later_times(folder: Path) -> None:
@@ -133,6 +177,14 @@ def test_the_list_names_each_case_with_its_source(capsys: pytest.CaptureFixture[
 def test_without_a_command_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["judge"]) == 2
     assert "write, for example, loadgen judge vllm bench serve" in capsys.readouterr().err
+
+
+def test_a_program_that_cannot_be_executed_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(["judge", str(folder / "mine.py")]) == 2
+    said = capsys.readouterr().err
+    assert "mine.py' cannot be executed; make it executable, or write its interpreter" in said
 
 
 def test_a_program_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,15 +106,35 @@ def test_a_figure_that_no_case_knows_is_refused(tmp_path: Path) -> None:
         ('flags: []\nfiles: {a.json: {"at": "{ur}"}}', "unknown placeholder {ur}"),
         ('flags: []\nmachine: "("', "'(' is no regular expression (missing )"),
         ('flags: []\nsays: [{pattern: "[a"}]', "'[a' is no regular expression"),
+        ('flags: []\nsays: [{pattern: "a"}]', "'a' has 0 groups; put what is to be read"),
+        ('flags: []\nsays: [{pattern: "(a)(b)"}]', "'(a)(b)' has 2 groups"),
+        ("flags: []\nsays: [{}]", "says has no place, or two; give a path in JSON, or a pattern"),
+        ('flags: []\nresult: "{folder}/r.json"', "'{folder}/r.json' is a path; name it without"),
+        ("flags: []\nresult: /tmp/r.json", "'/tmp/r.json' is a path"),
+        ("flags: []\napi: speech", "unknown api 'speech'; it is chat or completions"),
+        ("flags: []\nfigures: {}", "no figures; figures are completed, failed"),
+        ("flags: []\nfigures: {sent: {path: [n]}}", "unknown figure 'sent'"),
+        (
+            "flags: []\nfigures: {completed: {path: [n], by: failed}}",
+            "completed is multiplied by 'failed'; name a figure that stands above it",
+        ),
+        ("speed: 1", "Object contains unknown field `speed`; docs/judge.md has an example"),
     ],
 )
-def test_a_wrong_placeholder_or_pattern_is_refused(tmp_path: Path, line: str, said: str) -> None:
+def test_a_wrong_description_is_refused_in_one_line(tmp_path: Path, line: str, said: str) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text(f"name: t\nbegins: [t]\nfigures: {{}}\n{line}\n")
+    figures = "" if "figures:" in line else "figures: {completed: {path: [n]}}\n"
+    file.write_text(f"name: t\nbegins: [t]\n{figures}{line}\n")
     with pytest.raises(BadInput) as refused:
         tool.load_tool(file)
     assert said in str(refused.value)
     assert "mine.yaml" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"none\.yaml cannot be read \(No such file or directory\)"):
+        tool.load_tool(tmp_path / "none.yaml")
 
 
 def test_a_product_needs_its_other_figure() -> None:
