@@ -6,4 +6,6 @@ from typing import Any, final
 class Method:
     """A method with one argument, or none."""
 
+    @property
+    def __self__(self) -> object: ...
     def __call__(self, argument: Any = None) -> None: ...

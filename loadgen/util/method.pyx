@@ -9,5 +9,10 @@ cimport cython
 cdef class Method:
     """A method with one argument, or none; it is made by `method_of`."""
 
+    @property
+    def __self__(self):
+        """The object, as that of a bound method of Python."""
+        return self.target
+
     def __call__(self, argument=None):
         self.function(self.target, argument)

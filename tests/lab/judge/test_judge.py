@@ -210,16 +210,14 @@ def test_a_file_is_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -
 def judging(folder: Path, name: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """`loadgen judge` while its tool sleeps, and its children: the server and the tool."""
     slow = folder / "slow.py"
-    slow.write_text("import time; time.sleep(60)")
+    slow.write_text("import time; print('begun', flush=True); time.sleep(60)")
     cells = folder / name
     command = [sys.executable, "-m", "loadgen", "judge", "--tool", str(folder / "mine.yaml")]
     command += ["--folder", str(cells), "--case", "steady", sys.executable, str(slow)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while not [*cells.glob("*/round-1/output.txt")]:
+        while not any(file.read_text() for file in cells.glob("*/round-1/output.txt")):
             time.sleep(0.05)
-        while len(started := children(process.pid)) < 2:
-            time.sleep(0.05)
-        yield process, started
+        yield process, children(process.pid)
 
 
 def test_sigterm_ends_the_server_too(folder: Path) -> None:
